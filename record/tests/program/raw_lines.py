@@ -21,7 +21,7 @@ def access(offset: int = 0, by: tuple[int, ...] = (), **more: Any) -> Access:
 
 def line(*accesses: Access, address: int = 0x1000, **more: Any) -> Line:
     """Return a line, with the HITM of its accesses unless ``more`` contains another number."""
-    known = dict.fromkeys(_FIGURES, 0) | {"hitm_remote": sum(each.hitm for each in accesses)}
-    found = Line.of({**known, "address": hex(address), "home": 0, "accesses": [], **more})
-    found.accesses.extend(accesses)
-    return found
+    known = dict.fromkeys(_FIGURES, 0) | {"hitm_remote": sum(a.hitm for a in accesses)}
+    cache_line = Line.of({**known, "address": hex(address), "home": 0, "accesses": [], **more})
+    cache_line.accesses.extend(accesses)
+    return cache_line

@@ -89,15 +89,15 @@ def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report
     The host decides how threads alternate. On a busy host a wait can reach its limit of 20 ms, and
     threads then go on without each other. ``holds`` itself asserts what must be true of each run.
     """
-    seen = []
+    attempts = []
     for _ in range(6):
         report = make()
         if holds(report):
             return report
-        found = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
-        seen.append((report["recording"]["timeouts"], found))
-    assert all(timeouts > BUSY for timeouts, _ in seen), seen
-    pytest.skip(f"the host is too busy: waits and what was found {seen}")
+        objects = [(line["object"], hitm_of(line)) for line in report["variants"][0]["lines"][:4]]
+        attempts.append((report["recording"]["timeouts"], objects))
+    assert all(timeouts > BUSY for timeouts, _ in attempts), attempts
+    pytest.skip(f"the host is too busy: waits and what was found {attempts}")
 
 
 def hitm_of(line: dict[str, Any]) -> int:

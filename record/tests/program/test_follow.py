@@ -73,9 +73,9 @@ int main(int argc, char **argv)
     words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
     for how in (("fexecve",), ("file",), ("folder", "echo")):
         done = run(*words, str(program), *how)
-        said = done.stdout == "said\n"
-        assert said or how != ("fexecve",)
-        assert ("note: the program executed another one" in done.stderr) == said, how
+        executed = done.stdout == "said\n"
+        assert executed or how != ("fexecve",)
+        assert ("note: the program executed another one" in done.stderr) == executed, how
     done = run(*words, str(program), "folder", "no-such-program")
     assert "executed another one" not in done.stderr
 

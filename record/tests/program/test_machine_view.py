@@ -153,9 +153,9 @@ def test_the_files_describe_the_machine_file(tmp_path: Path, name: str) -> None:
     assert len(read) == len(cpus)
     for key in ("package", "node", "llc", "l2", "core"):
 
-        def groups(found: list[dict[str, int]], key: str = key) -> set[frozenset[int]]:
+        def groups(rows: list[dict[str, int]], key: str = key) -> set[frozenset[int]]:
             of: dict[int, set[int]] = {}
-            for cpu in found:
+            for cpu in rows:
                 of.setdefault(cpu[key], set()).add(cpu["cpu"])
             return {frozenset(members) for members in of.values()}
 
@@ -183,7 +183,7 @@ int main(void)
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "seen"),
+    ("name", "options", "counts"),
     [
         ("epyc-9654-2s", (), "384 192 24 4 2"),
         ("xeon-8358-2s", (), "128 64 2 2 2"),
@@ -192,13 +192,13 @@ int main(void)
     ],
 )
 def test_hwloc_sees_the_machine(
-    tmp_path: Path, name: str, options: tuple[str, ...], seen: str
+    tmp_path: Path, name: str, options: tuple[str, ...], counts: str
 ) -> None:
     program = built(tmp_path, "cc asks.c -o asks -lhwloc", HWLOC)
     fixed = ("--machine", name, "--uncertainty", "0", "--no-advice", *options)
     done = run("record", *fixed, "--", str(program))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == seen.split()
+    assert done.stdout.split() == counts.split()
 
 
 def test_files_with_one_text_are_one_that_nobody_writes(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_pat
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
         if len(lines) < 2:
             return False
-        found = {(line["object"], line["type"]) for line in lines}
-        assert found == {("heap: main (p.cc:30)", "alpha"), ("heap: main (p.cc:31)", "beta")}
+        objects = {(line["object"], line["type"]) for line in lines}
+        assert objects == {("heap: main (p.cc:30)", "alpha"), ("heap: main (p.cc:31)", "beta")}
         return True
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
@@ -134,13 +134,13 @@ def types_of(program: Path) -> set[str]:
     module = Modules([(0, 0, 0, str(program))]).modules[0]
     assert module.debug is not None
     code, locals_of = Code(program), Locals(DebugInfo(module.debug))
-    found = set()
+    types = set()
     for symbol in module.functions:
-        for each in code.function(symbol.address, symbol.size).all if symbol.size else ():
-            of = content(locals_of.calls(each.address)) if each.name == "call" else None
+        for insn in code.function(symbol.address, symbol.size).all if symbol.size else ():
+            of = content(locals_of.calls(insn.address)) if insn.name == "call" else None
             if of is not None:
-                found.add(type_name(of, True).partition("<")[0])
-    return found
+                types.add(type_name(of, True).partition("<")[0])
+    return types
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
@@ -149,10 +149,10 @@ def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, opt
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
     built(tmp_path, f"{compiler} -g {options} p.cc -o p", NODES)
-    found = types_of(tmp_path / "p")
-    assert found >= NODE_TYPES
+    types = types_of(tmp_path / "p")
+    assert types >= NODE_TYPES
     # The library itself allocates strings and the states of threads.
-    assert found - NODE_TYPES <= {"char", "thread", "_State_impl"}
+    assert types - NODE_TYPES <= {"char", "thread", "_State_impl"}
 
 
 @recorded
@@ -168,14 +168,14 @@ def test_nodes_of_containers_have_the_fields_of_what_they_hold(tmp_path: Path) -
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
         if len(lines) < 4:
             return False
-        found = {
+        fields = {
             line["type"].partition("<")[0]: {
                 access["field"] for access in line["accesses"] if access["records"] > 1000
             }
             for line in lines
         }
         for name, before in path.items():
-            assert found[name] >= {f"{before}hits", f"{before}misses"}
+            assert fields[name] >= {f"{before}hits", f"{before}misses"}
         return True
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
@@ -272,14 +272,14 @@ def test_only_units_that_allocate_are_read(tmp_path: Path, compiler: str, option
         return unchanged(top)
 
     info.whole = whole  # type: ignore[method-assign]
-    main = next(each for each in module.functions if each.name == "main")
+    main = next(f for f in module.functions if f.name == "main")
     calls = Code(tmp_path / "p").function(main.address, main.size).all
-    pcs = {each.address for each in calls if each.name == "call"}
+    pcs = {insn.address for insn in calls if insn.name == "call"}
     # Without optimisation the header's function is not inlined.
-    own = [each for each in module.functions if each.name == "made"]
+    own = [f for f in module.functions if f.name == "made"]
     pcs |= {own[0].address + 8} if own else set()
-    found = Pointers(info, functions).targets({("made.h", 7): pcs})
-    assert [typed.name for typed in found.values()] == ["struct told"]
+    targets = Pointers(info, functions).targets({("made.h", 7): pcs})
+    assert [typed.name for typed in targets.values()] == ["struct told"]
     if "-flto" not in options:
         assert read == {next(info.units()).get_top_DIE().offset}
 

@@ -40,10 +40,10 @@ def ported(name: str, folder: Path, changed: int) -> Path:
 @pytest.fixture(scope="module")
 def executors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with both programs that spawn tasks."""
-    said = ""
+    output = ""
     if shutil.which("cargo") and shutil.which("rustc"):
-        said = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
-    version = re.search(r"(\d+)\.(\d+)", said)
+        output = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"(\d+)\.(\d+)", output)
     if not version or tuple(map(int, version.groups())) < RUST:
         pytest.skip("needs cargo and Rust 1.79")
     return ported("async-executor", tmp_path_factory.mktemp("executor"), 5)
@@ -99,9 +99,9 @@ def asked(port: int, command: str) -> str:
 
 def used(port: int) -> int:
     """Return the memory in bytes that a server reports as allocated."""
-    found = re.search(r"^used_memory:(\d+)", asked(port, "INFO memory"), re.M)
-    assert found
-    return int(found[1])
+    match = re.search(r"^used_memory:(\d+)", asked(port, "INFO memory"), re.M)
+    assert match
+    return int(match[1])
 
 
 def put(port: int, keys: int, value: str, until: Callable[[], bool] = lambda: True) -> None:
@@ -152,9 +152,9 @@ def counted_together(report: Report) -> bool:
 def test_redis_without_one_count_for_all(tmp_path: Path) -> None:
     """The server counts right, and the word that all threads changed is gone."""
     servers = ported("redis", tmp_path / "redis", 4)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = int(listener.getsockname()[1])
     argv: list[str | Path] = [servers / "after", "--port", str(port), *SERVER]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as server:
         try:

@@ -75,8 +75,8 @@ __attribute__((constructor)) static void begin(void)
         str(library),
         f"-Wl,-rpath,{tmp_path}",
     )
-    said, _ = record(program, tmp_path / "out.json", "--no-advice")
-    assert said == "allocated\n"
+    output, _ = record(program, tmp_path / "out.json", "--no-advice")
+    assert output == "allocated\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
@@ -110,8 +110,8 @@ int main(void)
 }
 """,
     )
-    said, report = record(program, tmp_path / "out.json", "--no-advice")
-    assert said == "1000 65534\n"
+    output, report = record(program, tmp_path / "out.json", "--no-advice")
+    assert output == "1000 65534\n"
     assert "count" in [line["object"] for line in report["variants"][0]["lines"]]
 
 
@@ -157,11 +157,11 @@ def test_two_pairs_of_threads_share_a_line_and_each_its_word_truly(tmp_path: Pat
     report = quiet(lambda: record(program, tmp_path / "out.json")[1], holds)
     variant = report["variants"][0]
     # The recorder's own accesses in the program are not reported.
-    assert not [each for each in variant["lines"] if each["object"].startswith("sites")]
+    assert not [line for line in variant["lines"] if line["object"].startswith("sites")]
     assert not [
         access
-        for each in variant["lines"]
-        for access in each["accesses"]
+        for line in variant["lines"]
+        for access in line["accesses"]
         if "libschedshard" in access["source"] or "preload.c" in access["source"]
     ]
 
@@ -200,11 +200,11 @@ int main(void)
     )
     options = ("--machine", MACHINE, "--uncertainty", "0")
     out = tmp_path / "out.json"
-    said = []
+    outputs = []
 
     def make() -> Report:
         done = run("record", *options, "--out", str(out), "--", str(program))
-        said.append(done.stderr)
+        outputs.append(done.stderr)
         report: Report = json.loads(out.read_text(encoding="utf-8"))
         return report
 
@@ -213,7 +213,7 @@ int main(void)
         return (line["object"], line["sharing"]) == ("shared", "false") and hitm_of(line) > 1000
 
     assert quiet(make, holds)["advice"] == []
-    assert "false sharing was found, but separating these fields" in said[-1]
+    assert "false sharing was found, but separating these fields" in outputs[-1]
     done = run("record", *options, "--no-advice", "--", str(program))
     assert "false sharing" not in done.stderr.split("Contended lines")[0]
 
@@ -290,8 +290,8 @@ def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
     alone = subprocess.run([little, "4", "2"], capture_output=True, text=True, check=True)
 
     def make() -> Report:
-        said, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
-        assert said == alone.stdout
+        output, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
+        assert output == alone.stdout
         return report
 
     def holds(report: Report) -> bool:
@@ -385,8 +385,8 @@ def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -
     program = compile_c(tmp_path, "buckets", BUCKETS)
 
     def holds(report: Report) -> bool:
-        lines = [each for each in report["variants"][0]["lines"] if each["object"] == "hits"]
-        assert {each["sharing"] for each in lines} == {"true"}
+        lines = [line for line in report["variants"][0]["lines"] if line["object"] == "hits"]
+        assert {line["sharing"] for line in lines} == {"true"}
         return len(lines) == 8
 
     quiet(lambda: record(program, tmp_path / "out.json", "--no-advice")[1], holds)
@@ -396,13 +396,13 @@ def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
     """Every byte that is shown gets a name, because the hottest byte differs between machines."""
 
     def used(address: int, *hitm: int) -> Line:
-        accesses = (access(16 + 8 * n, (n,), hitm_remote=each) for n, each in enumerate(hitm))
+        accesses = (access(16 + 8 * n, (n,), hitm_remote=count) for n, count in enumerate(hitm))
         return line(*accesses, address=address)
 
     here = [used(0x1000, 2, 1), used(0x2000, 1), used(0x3000, 0)]
-    there = [used(0x1000, 1, 2), used(0x2000, 1), used(0x3000, 0)]
+    other = [used(0x1000, 1, 2), used(0x2000, 1), used(0x3000, 0)]
     assert bytes_named(here, 1) == {0x1000, 0x1010, 0x1018, 0x2000, 0x2010}
-    assert bytes_named(here, 1) == bytes_named(there, 1)
+    assert bytes_named(here, 1) == bytes_named(other, 1)
     assert bytes_named(here, 3) - bytes_named(here, 1) == {0x3000, 0x3010}
 
 
@@ -432,7 +432,7 @@ def test_names_of_data_are_as_in_the_source(tmp_path: Path) -> None:
     subprocess.run(["c++", "-g", str(source), "-o", str(program)], check=True)
     module = _load(program, 0, 0)
     assert module is not None
-    named = {each.name: each.size for each in module.objects}
+    named = {symbol.name: symbol.size for symbol in module.objects}
     assert named["app::pool::hits"] == 32
     assert not [name for name in named if name.startswith("_Z")]
 

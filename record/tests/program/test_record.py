@@ -49,16 +49,16 @@ def test_messages_in_one_line_move_it_at_most_once_for_each_side() -> None:
     known("packed", 2, 1000, 0, holds)
 
 
-@pytest.mark.parametrize(("case", "threads", "each", "think", "operations", "expected"), EXACT)
+@pytest.mark.parametrize(("case", "threads", "rounds", "think", "operations", "expected"), EXACT)
 def test_exact_cases(
-    case: str, threads: int, each: int, think: int, operations: int, expected: float
+    case: str, threads: int, rounds: int, think: int, operations: int, expected: float
 ) -> None:
     def holds(report: Report) -> bool:
         assert not report["partial"]
         assert report["program"]["threads"] == threads + 1
         return bool(hitm(report) / operations == pytest.approx(expected, rel=0.05))
 
-    known(case, threads, each, think, holds)
+    known(case, threads, rounds, think, holds)
 
 
 # Operations lie 50,000 instructions apart; meanwhile threads that work alone may run further ahead.
@@ -72,8 +72,8 @@ def test_threads_that_seldom_meet_are_found_where_they_do(
     def holds(report: Report) -> bool:
         lines = report["variants"][0]["lines"]
         shown = [line for line in lines if line["object"] in expected]
-        found = {line["object"]: hitm_of(line) / 240 for line in shown}
-        return bool(found == pytest.approx(expected, rel=0.05))
+        transfers = {line["object"]: hitm_of(line) / 240 for line in shown}
+        return bool(transfers == pytest.approx(expected, rel=0.05))
 
     known(case, 6, 40, 17000, holds)
 

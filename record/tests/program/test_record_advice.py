@@ -161,15 +161,15 @@ def test_a_closed_library_has_names(tmp_path: Path) -> None:
 
 
 def test_what_was_unmapped_last_has_an_address(tmp_path: Path) -> None:
-    one, other = (
+    first, other = (
         compiled(tmp_path, name, f"int {name[0]};\n", "-shared", "-fPIC", "-nostdlib")
         for name in ("a.so", "b.so")
     )
-    gone = [(0, 0x10000, 0x11000, 0, str(one)), (1, 0x10000, 0x11000, 0, str(other))]
+    gone = [(0, 0x10000, 0x11000, 0, str(first)), (1, 0x10000, 0x11000, 0, str(other))]
     modules = Modules((), gone=gone)
-    found = modules.at(0x10010)
-    assert found is not None
-    assert found.path == other
+    module = modules.at(0x10010)
+    assert module is not None
+    assert module.path == other
 
 
 def test_a_stripped_program_says_where_its_debug_information_is(tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_stripped_program_says_where_its_debug_information_is(tmp_path: Path) 
         ["objcopy", "--add-gnu-debuglink=p.debug", "p"],
     ):
         subprocess.run(words, check=True, cwd=tmp_path)
-    (found,) = Modules([(0, 0, 0, str(program))]).modules
-    assert found.debug == tmp_path / "p.debug"
-    assert "main" in {each.name for each in found.functions}
+    (module,) = Modules([(0, 0, 0, str(program))]).modules
+    assert module.debug == tmp_path / "p.debug"
+    assert "main" in {f.name for f in module.functions}
     # Debug information of another program is ignored.
     with (tmp_path / "p.debug").open("ab") as file:
         file.write(b"more")
@@ -226,15 +226,15 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
         pytest.skip(f"needs {compiler}")
     built(tmp_path, f"{compiler} -std=c++17 -g p.cc -o p", TYPES)
     (module,) = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules
-    at = {each.name: each.address for each in module.objects}
-    found = DebugInfo(tmp_path / "p").variables(at.values())
-    one, shorts, two = (found[at[name]] for name in ("one", "shorts", "two"))
+    at = {symbol.name: symbol.address for symbol in module.objects}
+    types = DebugInfo(tmp_path / "p").variables(at.values())
+    var, shorts, two = (types[at[name]] for name in ("one", "shorts", "two"))
     # The second stripe.
-    assert one.field(8 + 96) == ".stripes[1].ops"
-    assert one.row(8 + 96) == ("stripe", 96, ".stripes")
-    assert one.whole(8 + 96) is None
-    assert one.whole(8 + 4 * 96 + 8) == (8 + 4 * 96, 24, ".row")
-    tree = one.whole(8 + 4 * 96 + 24 + 16)
+    assert var.field(8 + 96) == ".stripes[1].ops"
+    assert var.row(8 + 96) == ("stripe", 96, ".stripes")
+    assert var.whole(8 + 96) is None
+    assert var.whole(8 + 4 * 96 + 8) == (8 + 4 * 96, 24, ".row")
+    tree = var.whole(8 + 4 * 96 + 24 + 16)
     assert tree is not None
     assert tree[2] == ".tree"
     assert shorts.field(6) == "[3]"
@@ -245,14 +245,14 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     assert two.row(8) is None
     # The edits: of a member, of an array's elements, of a variable that is a number.
 
-    def said(word: str) -> str:
+    def place(word: str) -> str:
         return f"(p.cc:{1 + TYPES[: TYPES.index(word)].count(chr(10))})"
 
-    assert one.edit(0, objects=False) == f"`alignas(64)` on `kind` {said('long kind')}"
-    assert one.edit(8 + 96, objects=True) == f"`alignas(64)` on `stripe` {said('struct stripe')}"
+    assert var.edit(0, objects=False) == f"`alignas(64)` on `kind` {place('long kind')}"
+    assert var.edit(8 + 96, objects=True) == f"`alignas(64)` on `stripe` {place('struct stripe')}"
     assert tree[0] > 0
-    assert one.edit(tree[0] + 8, objects=False) == f"`alignas(64)` on `tree` {said('tree;')}"
-    assert shorts.edit(6, objects=True).endswith(said("shorts;"))
+    assert var.edit(tree[0] + 8, objects=False) == f"`alignas(64)` on `tree` {place('tree;')}"
+    assert shorts.edit(6, objects=True).endswith(place("shorts;"))
 
 
 def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:
@@ -333,7 +333,7 @@ def test_the_gain_is_that_of_the_changed_program(tmp_path: Path, word: str) -> N
     _, changed = record_to(out, compiled(tmp_path, "apart", BESIDE, as_word, "-DAPART"))
 
     def holds(report: Report) -> bool:
-        before, after = (one["variants"][0]["work_cycles"] for one in (report, changed))
+        before, after = (side["variants"][0]["work_cycles"] for side in (report, changed))
         predicted = report["advice"][0]["machines"][MACHINE]["fewer"]
         assert hitm_of(report["variants"][0]["lines"][0]) > 100
         return bool(predicted == pytest.approx(1 - after / before, abs=0.02))

@@ -59,22 +59,22 @@ def checked(folder: Path, name: str, *words: str, build: str = "") -> tuple[int,
 def test_the_promise_is_what_the_edited_program_saves(tmp_path: Path) -> None:
     source = shutil.copy(HERE / "published.c", tmp_path)
     before = Path(source).read_bytes()
-    status, said = checked(tmp_path, "published", "o", "300")
-    assert status == 0, said
-    found = re.fullmatch(
+    status, message = checked(tmp_path, "published", "o", "300")
+    assert status == 0, message
+    match = re.fullmatch(
         r"apply-check: `_Alignas\(64\)` on the first member of `object` \(published\.c:\d+\): "
         r"fewer cycles: promised ([\d.]+)%, got ([\d.]+)% on epyc-7763-2s",
-        said,
+        message,
     )
-    assert found is not None, said
-    assert float(found[1]) > 50
-    assert float(found[2]) == pytest.approx(float(found[1]), abs=3)
+    assert match is not None, message
+    assert float(match[1]) > 50
+    assert float(match[2]) == pytest.approx(float(match[1]), abs=3)
     assert Path(source).read_bytes() == before
     # Without a change of the structure there is nothing to gain, so the check can fail.
     undone = f"sed -i 's/_Alignas(64)/ /' published.c && {made('published')}"
-    status, said = checked(tmp_path, "published", "o", "300", build=undone)
-    assert status == 0, said
-    assert abs(float(said.rpartition("got ")[2].partition("%")[0])) < 3
+    status, message = checked(tmp_path, "published", "o", "300", build=undone)
+    assert status == 0, message
+    assert abs(float(message.rpartition("got ")[2].partition("%")[0])) < 3
 
 
 ROW = r"""
@@ -93,18 +93,18 @@ int main(void) { together(2, work); return 0; }
 @needs(build_dir() / "record" / "exact" / "libschedshard-exact.so")
 def test_what_cannot_be_edited_or_built_is_refused(tmp_path: Path) -> None:
     (tmp_path / "row.c").write_text(ROW, encoding="utf-8")
-    status, said = checked(tmp_path, "row")
+    status, message = checked(tmp_path, "row")
     assert status == 1
-    assert "--apply-check: the edit is not an alignment of one name: elements of a type" in said
+    assert "--apply-check: the edit is not an alignment of one name: elements of a type" in message
     shutil.copy(HERE / "published.c", tmp_path)
-    status, said = checked(tmp_path, "published", "o", "300", build="echo none")
+    status, message = checked(tmp_path, "published", "o", "300", build="echo none")
     assert status == 1
-    assert said.endswith("'echo none' ended with no published in the copy")
+    assert message.endswith("'echo none' ended with no published in the copy")
     (tmp_path / "more").mkdir()
     shutil.copy(HERE / "published.c", tmp_path / "more")
-    status, said = checked(tmp_path, "published", "o", "300")
+    status, message = checked(tmp_path, "published", "o", "300")
     assert status == 1
-    assert "this folder has 2 files named published.c, not one" in said
+    assert "this folder has 2 files named published.c, not one" in message
 
 
 @needs(PROGRAMS / "record-known")

@@ -79,8 +79,8 @@ int main(void)
 def test_a_stack_of_the_program_may_end_at_a_guard(tmp_path: Path, options: str) -> None:
     """Regression: the search for callers read above the stack, and used 2 KiB of the stack."""
     built(tmp_path, f"gcc -g {options} p.c -o p", FIBERS)
-    said, _ = record_to(tmp_path / "out.json", tmp_path / "p")
-    assert said == "made 42\n"
+    output, _ = record_to(tmp_path / "out.json", tmp_path / "p")
+    assert output == "made 42\n"
 
 
 def test_a_program_without_the_emulator_keeps_its_stacks_as_well(tmp_path: Path) -> None:

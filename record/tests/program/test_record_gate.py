@@ -63,5 +63,5 @@ def test_the_first_run_that_fails_is_the_last(baseline: Path) -> None:
     words = ("--baseline", str(baseline), "--runs", "3", "--", "sh", "-c", "echo once; exit 4")
     done = run("record", "--machine", MACHINE, "--no-advice", *words)
     assert (done.returncode, done.stdout) == (4, "once\n")
-    said = "gate: not judged: the program ended with status 4"
-    assert done.stderr.splitlines()[-1] == said
+    message = "gate: not judged: the program ended with status 4"
+    assert done.stderr.splitlines()[-1] == message

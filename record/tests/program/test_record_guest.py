@@ -31,7 +31,7 @@ def section(name: str, content: bytes) -> bytes:
     return f"{name} {len(content)}\n".encode() + content
 
 
-def said(**parts: bytes) -> bytes:
+def reply(**parts: bytes) -> bytes:
     usual = {"maps": b"", "pages": b"", "out": b"", "err": b"", "status": b"0"}
     return b"".join(section(name, content) for name, content in (usual | parts).items())
 
@@ -41,27 +41,28 @@ def test_what_the_guest_says_is_read() -> None:
         b"555555554000-555555555000 rw-p 00001000 00:02 7    /bin/a b\n"
         b"7fff0000-7fff1000 rw-p 0 0 0\n"
     )
-    told = parse_told(said(maps=maps, pages=b"555555554000 7f000\n", out=b"a\n\0", err=b"err 9\n"))
-    assert told.out == b"a\n\0"
-    assert told.err == b"err 9\n"
-    assert told.maps == (
+    report = parse_told(
+        reply(maps=maps, pages=b"555555554000 7f000\n", out=b"a\n\0", err=b"err 9\n")
+    )
+    assert (report.out, report.err) == (b"a\n\0", b"err 9\n")
+    assert report.maps == (
         (0x555555554000, 0x555555555000, "rw-p", 0x1000, "/bin/a b"),
         (0x7FFF0000, 0x7FFF1000, "rw-p", 0, ""),
     )
-    assert told.pages == {0x555555554000: 0x7F000}
+    assert report.pages == {0x555555554000: 0x7F000}
 
 
 @pytest.mark.parametrize(
     ("status", "code", "signal"), [(0, 0, 0), (42 << 8, 42, 0), (6, 134, 6), (6 | 0x80, 134, 6)]
 )
 def test_the_exit_status_is_that_of_a_shell(status: int, code: int, signal: int) -> None:
-    told = parse_told(said(status=str(status).encode()))
-    assert (told.code, told.signal) == (code, signal)
+    report = parse_told(reply(status=str(status).encode()))
+    assert (report.code, report.signal) == (code, signal)
 
 
 @pytest.mark.parametrize("end", [0, 3, 20, -1])
 def test_a_guest_that_was_cut_short_is_an_error(end: int) -> None:
-    data = said(out=b"twelve bytes", status=b"256")
+    data = reply(out=b"twelve bytes", status=b"256")
     with pytest.raises(UserError, match=r"the guest did not report|is cut short"):
         parse_told(data[:end])
 
@@ -126,25 +127,24 @@ def run_here(folder: Path, *words: str) -> Told:
 
 def test_a_program_runs_and_is_reported(runner: Path) -> None:
     script = r"""printf 'out \r\n\000'; echo "$1,$2" >&2; exit 7"""
-    told = run_here(runner, "/bin/sh", "-c", script, "sh", "a b", "")
-    assert told.out == b"out \r\n\0"
-    assert told.err == b"a b,\n"
-    assert told.code == 7
-    assert any(name.endswith("sh") for *_, name in told.maps)
-    assert any(rights.startswith("rw") and name == "[stack]" for *_, rights, _, name in told.maps)
-    assert told.pages
+    report = run_here(runner, "/bin/sh", "-c", script, "sh", "a b", "")
+    assert (report.out, report.err, report.code) == (b"out \r\n\0", b"a b,\n", 7)
+    assert any(name.endswith("sh") for *_, name in report.maps)
+    assert any(rights.startswith("rw") and name == "[stack]" for *_, rights, _, name in report.maps)
+    assert report.pages
 
 
 def test_a_signal_ends_a_program_as_it_does_without_us(runner: Path) -> None:
-    told = run_here(runner, "/bin/sh", "-c", "trap 'echo seen' USR1; kill -USR1 $$; kill -ABRT $$")
-    assert told.out == b"seen\n"
-    assert (told.code, told.signal) == (134, 6)
+    report = run_here(
+        runner, "/bin/sh", "-c", "trap 'echo seen' USR1; kill -USR1 $$; kill -ABRT $$"
+    )
+    assert (report.out, report.code, report.signal) == (b"seen\n", 134, 6)
 
 
 def test_a_program_that_is_not_there_is_said(runner: Path) -> None:
-    told = run_here(runner, "/nowhere/x")
-    assert told.code == 127
-    assert b"cannot run /nowhere/x" in told.err
+    report = run_here(runner, "/nowhere/x")
+    assert report.code == 127
+    assert b"cannot run /nowhere/x" in report.err
 
 
 @pytest.mark.skipif(not KNOWN.is_file(), reason="needs a build")
@@ -192,7 +192,7 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
         unknown = objects.name_of(0x123000)
         assert unknown is not None
         assert unknown.name == "memory of programs"
-        assert [objects.process(each) for each in (at, 0x123000, 0xFFFF888000001048)] == [
+        assert [objects.process(place) for place in (at, 0x123000, 0xFFFF888000001048)] == [
             0,
             None,
             None,

@@ -122,9 +122,9 @@ def test_copies_of_an_unrolled_loop_are_one_access(tmp_path: Path) -> None:
         line = report["variants"][0]["lines"][0]
         if hitm_of(line) < 1000:
             return False
-        found = [access for access in line["accesses"] if access["kind"] == "rmw"]
-        assert sorted(access["records"] for access in found) == [3000, 3000]
-        return len({access["field"] for access in found}) == 2
+        adds = [access for access in line["accesses"] if access["kind"] == "rmw"]
+        assert sorted(access["records"] for access in adds) == [3000, 3000]
+        return len({access["field"] for access in adds}) == 2
 
     quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "two")[1], holds)
 
@@ -162,7 +162,7 @@ def test_variables_of_fortran(tmp_path: Path) -> None:
     info = DebugInfo(made)
 
     def variable(name: str) -> Typed:
-        (address,) = {each.address for each in all_of_it if each.name == name}
+        (address,) = {symbol.address for symbol in all_of_it if symbol.name == name}
         return info.variables({address})[address]
 
     common = variable("counters_")
@@ -182,10 +182,10 @@ def test_variables_of_fortran(tmp_path: Path) -> None:
 def test_a_file_with_a_line_feed_in_its_name(tmp_path: Path, name: str) -> None:
     """The kernel's list escapes the line feed; a file's real name may look like that as well."""
     shutil.copy("/proc/self/exe", tmp_path / name)
-    told = str(tmp_path / name).replace("\n", r"\012")
-    (module,) = Modules([(0x400000, 0x401000, 0, told)]).modules
+    entry = str(tmp_path / name).replace("\n", r"\012")
+    (module,) = Modules([(0x400000, 0x401000, 0, entry)]).modules
     assert module.path == tmp_path / name
-    (gone,) = Modules((), gone=[(0, 0x400000, 0x401000, 0, told)]).modules
+    (gone,) = Modules((), gone=[(0, 0x400000, 0x401000, 0, entry)]).modules
     assert gone.path == tmp_path / name
 
 
@@ -203,9 +203,9 @@ def test_a_source_in_a_folder_with_an_odd_name(tmp_path: Path, folder: bytes, to
     subprocess.run(words, check=True, cwd=where)
     with (where / "p").open("rb") as file:
         symbols = list(elf_symbols(ELFFile(file), ".symtab"))
-    (main,) = (each.address for each in symbols if each.name == "main")
-    found = resolve(where / "p", [main, main + 4], tool)
-    assert [[(f.function, f.source) for f in found[at]] for at in (main, main + 4)] == [
+    (main,) = (symbol.address for symbol in symbols if symbol.name == "main")
+    frames = resolve(where / "p", [main, main + 4], tool)
+    assert [[(f.function, f.source) for f in frames[at]] for at in (main, main + 4)] == [
         [("main", "p.c:2")], [("main", "p.c:3")],
     ]  # fmt: skip
 

@@ -30,7 +30,7 @@ C = "char before[64] = {1}, after[64] = {2}; int main(void) { return 0; }\n"
 def objects(program: Path, pointer: int, locals_: Sequence[Sequence[int]] = ()) -> Objects:
     """Return the objects of a program that is not position-independent, with one thread."""
     with program.open("rb") as file:
-        low = min(each["p_vaddr"] for each in ELFFile(file).iter_segments("PT_LOAD"))
+        low = min(segment["p_vaddr"] for segment in ELFFile(file).iter_segments("PT_LOAD"))
     meta = {
         "objects": (), "sites": (), "threads": [(0, 7, 0)], "stacks": [(7, 0, pointer)],
         "regions": [(_HEAP, 0x4000000, False)], "locals": locals_,
@@ -40,15 +40,15 @@ def objects(program: Path, pointer: int, locals_: Sequence[Sequence[int]] = ()) 
 
 def name(of: Objects, address: int) -> str:
     """Return the name of the object at an address."""
-    found = of.name_of(address)
-    assert found is not None
-    return found.name
+    thing = of.name_of(address)
+    assert thing is not None
+    return thing.name
 
 
 def symbols(program: Path) -> dict[str, int]:
     """Return the addresses of a program's symbols."""
     with program.open("rb") as file:
-        return {each.name: each.address for each in elf_symbols(ELFFile(file), ".symtab")}
+        return {symbol.name: symbol.address for symbol in elf_symbols(ELFFile(file), ".symtab")}
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs go")

@@ -150,10 +150,10 @@ def test_a_disk_that_the_program_fills(disk: Path, tmp_path: Path, kept: bool) -
     words = ("--machine", MACHINE, "--cpus", "8", *trace, "--", "sh", "-c", fills, f"{disk}/all")
     done = run("record", "--follow", *words, TMPDIR=str(tmp_path if kept else disk))
     assert done.returncode == 1
-    said = [line for line in done.stderr.splitlines() if line.startswith("schedshard: ")]
-    assert len(said) == 1, said
-    assert said[0].startswith(f"schedshard: cannot write {'all of ' if kept else ''}{disk}/")
-    assert [each.name for each in disk.iterdir()] == ["all"]
+    messages = [line for line in done.stderr.splitlines() if line.startswith("schedshard: ")]
+    assert len(messages) == 1, messages
+    assert messages[0].startswith(f"schedshard: cannot write {'all of ' if kept else ''}{disk}/")
+    assert [path.name for path in disk.iterdir()] == ["all"]
 
 
 @pytest.mark.parametrize("full", [("--json",), ("--out", "/nowhere/report.json")])

@@ -211,7 +211,7 @@ def test_a_lock_of_go_is_one_object(tmp_path: Path) -> None:
     words = ["go", "build", "-o", str(tmp_path / "p"), str(tmp_path / "p.go")]
     subprocess.run(words, check=True, env={**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0"})
     module = Modules([(0, 0, 0, str(tmp_path / "p"))]).modules[0]
-    (at,) = (each.address for each in module.objects if each.name == "main.one")
+    (at,) = (symbol.address for symbol in module.objects if symbol.name == "main.one")
     typed = DebugInfo(tmp_path / "p").variables({at})[at]
     assert typed.whole(0) is None
     assert typed.whole(8 + 20) == (8, 24, ".lock")
@@ -227,7 +227,7 @@ def test_memory_that_a_library_of_the_system_divides(
     words = ["gcc", "-g", "-shared", "-fPIC", str(source), "-o", str(library)]
     subprocess.run(words, check=True)
     (module,) = Modules([(0x100000, 0x200000, 0, str(library))]).modules
-    (refill,) = {each.address for each in module.functions if each.name == "refill"}
+    (refill,) = {f.address for f in module.functions if f.name == "refill"}
     at, size = 0x700000, 0x100000
     meta = {
         "objects": [[at, size, 1, 0, False, 4097]],
@@ -307,18 +307,18 @@ def test_what_an_allocator_notes_beside_an_object_is_not_advised_about() -> None
     def at(byte: int) -> Thing:
         return own if byte >= own.address else notes
 
-    found = moves([(_line(0, 16, 32), own)], at)
-    assert [move.words for move in found] == [
+    tried = moves([(_line(0, 16, 32), own)], at)
+    assert [move.words for move in tried] == [
         "separate the words of own that different threads use: a line each"
     ]
-    assert (0x1000, 0x1008) not in found[0].ranges
+    assert (0x1000, 0x1008) not in tried[0].ranges
 
 
 def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
     area = Thing("Go's heap", "mapped", 0, 0x100000, area=True)
     named = Thing("Go's heap: main.f", "mapped", 0, 0x100000, area=True)
-    found = moves([(_line(0, 16), named)], lambda _: area)
-    assert [move.words for move in found] == [
+    tried = moves([(_line(0, 16), named)], lambda _: area)
+    assert [move.words for move in tried] == [
         "separate the words of Go's heap: main.f that different threads use: a line each"
     ]
 
@@ -345,11 +345,11 @@ def test_bytes_that_are_hardly_used_are_not_moved() -> None:
     """Regression: the report also advised a line for a vector that only main had filled."""
     own = Thing("own", "variable", 0x1000, 64, "own", lambda at: f"own.at_{at}")
     used = _line(0, 16, 32)
-    for each in used.accesses[1:]:
-        each.records = each.hitm_remote = 1000
+    for entry in used.accesses[1:]:
+        entry.records = entry.hitm_remote = 1000
     used.accesses[0].records, used.accesses[0].hitm_remote = 2, 0
-    found = moves([(used, own)], lambda _: own)
-    assert [move.ranges for move in found] == [((0x1020, 0x1028),)]
+    tried = moves([(used, own)], lambda _: own)
+    assert [move.ranges for move in tried] == [((0x1020, 0x1028),)]
 
 
 def test_an_object_with_a_few_transfers_is_not_advised_about() -> None:
@@ -416,7 +416,7 @@ def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
     def holds(report: Report) -> bool:
         lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) >= 20]
         assert not [line["object"] for line in lines if line["object"].startswith("mapped")]
-        assert not [each for each in report["advice"] if "arena" in each["words"]]
+        assert not [edit for edit in report["advice"] if "arena" in edit["words"]]
         names = {line["object"].split(":")[0] for line in lines}
         return {"malloc's arena", "program's heap"} <= names
 
@@ -427,8 +427,8 @@ def test_an_object_of_many_lines_is_advised_about() -> None:
     """Regression: each of 512 equally costly lines was below the limit, so none was tried."""
     own = Thing("own", "variable", 0x10000, 64 * 512, "own[]", lambda at: f"[{at // 8}]")
     lines = [(line(*_line(0, 32).accesses, address=0x10000 + 64 * n), own) for n in range(512)]
-    for each, _ in lines:
-        each.hitm_remote = 100
+    for raw_line, _ in lines:
+        raw_line.hitm_remote = 100
     (move,) = moves(lines, lambda _: own)
     assert len(move.ranges) == 512
 
@@ -449,7 +449,7 @@ def test_objects_of_one_type_are_one_piece_of_advice() -> None:
             edit=lambda _, objects: edit if objects else "",
         )  # fmt: skip
 
-    def found(*edits: str) -> list[tuple[str, int]]:
+    def advised(*edits: str) -> list[tuple[str, int]]:
         things = {0x1000 * n: array(f"a{n}", 0x1000 * n, edit) for n, edit in enumerate(edits, 1)}
         used = [(line(*_line(0, 32).accesses, address=at, hitm_remote=20, loads=2,
                       avg_load_cycles=1), thing) for at, thing in things.items()]  # fmt: skip
@@ -457,9 +457,9 @@ def test_objects_of_one_type_are_one_piece_of_advice() -> None:
         return [(move.words, len(move.ranges)) for move in tried if "pad" in move.words]
 
     both = "pad `cell` (8 bytes, an element of a1, and of a2) to a line"
-    assert found("align cell", "align cell") == [(both, 2)]
-    assert len(found("align cell", "align other")) == 2
-    assert len(found("", "")) == 2
+    assert advised("align cell", "align cell") == [(both, 2)]
+    assert len(advised("align cell", "align other")) == 2
+    assert len(advised("", "")) == 2
 
 
 def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
@@ -471,11 +471,11 @@ def test_waits_for_a_word_that_all_write_are_those_of_its_object() -> None:
         for n in range(2)
     ]
     alone = line(access(0, (0,), **costs), address=0x1080, **costs)
-    named = {"m": [(each, own) for each in (*shared, alone)]}
-    (found,) = waits(named, {"m": 1000.0}, {})
-    assert (found.field, found.writers, found.share) == ("own.at_0", 2, 0.6)
-    assert "60.0% of all cycles on m wait for `own.at_0`, which 2 CPUs write" in found.words
-    assert "padding cannot help" in found.words
+    named = {"m": [(raw_line, own) for raw_line in (*shared, alone)]}
+    (wait,) = waits(named, {"m": 1000.0}, {})
+    assert (wait.field, wait.writers, wait.share) == ("own.at_0", 2, 0.6)
+    assert "60.0% of all cycles on m wait for `own.at_0`, which 2 CPUs write" in wait.words
+    assert "padding cannot help" in wait.words
     # Advice leaves what it does not gain.
     (left,) = waits(named, {"m": 1000.0}, {"own": {"m": 0.4}})
     assert left.share == pytest.approx(0.2)

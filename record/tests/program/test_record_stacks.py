@@ -40,8 +40,8 @@ def report(trace: Path) -> Report:
         ),
     )
     assert done.returncode == 0, done.stderr
-    found: Report = json.loads(done.stdout)
-    return found
+    result: Report = json.loads(done.stdout)
+    return result
 
 
 def own_ways(report: Report, name: str) -> set[tuple[str, ...]]:
@@ -62,16 +62,16 @@ def test_a_replay_knows_the_calls_too(trace: Path, report: Report) -> None:
 
 
 def test_more_ways_than_are_told_apart_are_counted(report: Report) -> None:
-    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == "many"]
+    (line,) = [line for line in report["variants"][0]["lines"] if line["object"] == "many"]
     assert line["locked"] == 2 * 2048
     assert any("1,024 call paths" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_costs_of_the_ways_are_those_of_the_access(report: Report, name: str) -> None:
-    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
+    (line,) = [line for line in report["variants"][0]["lines"] if line["object"] == name]
     # Only accesses of add() have ways, because no call leads to the first function of a thread.
-    (access,) = [one for one in line["accesses"] if one["symbol"] == "add"]
+    (access,) = [access for access in line["accesses"] if access["symbol"] == "add"]
     ways_hitm = sum(caller["hitm"] for caller in access["callers"])
     assert ways_hitm == access["hitm_remote"] + access["hitm_local"]
 
@@ -116,9 +116,9 @@ def test_other_damaged_names_are_refused(
 ) -> None:
     copy = damaged(trace, tmp_path, [])
     names = Path(f"{copy}.names.json")
-    told = json.loads(names.read_text())
-    told["meta"][key] = value
-    names.write_text(json.dumps(told))
+    content = json.loads(names.read_text())
+    content["meta"][key] = value
+    names.write_text(json.dumps(content))
     done = run("replay", str(copy), "--machine", MACHINE)
     # lost_sites only switches a note on, so any value of it is accepted.
     assert done.returncode == (0 if key == "lost_sites" else 2)

@@ -84,21 +84,21 @@ int main(int argc, char **argv)
 """
 
 
-def library(folder: Path, name: str, one: str, other: str) -> Path:
-    text = PLUGIN % {"name": name, "one": one, "other": other}
+def library(folder: Path, name: str, first: str, other: str) -> Path:
+    text = PLUGIN % {"name": name, "one": first, "other": other}
     # In a program without PIE the loader puts a library at the address that it asks for.
     return compiled(folder, f"{name}.so", text, "-shared", "-fPIC", "-Wl,-Ttext-segment=0x30000000")
 
 
 def by_object(report: Report) -> dict[str, list[Report]]:
     """Return the accesses that transfer lines, by the object of their line."""
-    found: dict[str, list[Report]] = {}
+    groups: dict[str, list[Report]] = {}
     for line in report["variants"][0]["lines"]:
         if hitm_of(line) > 200:
             accesses = [access for access in line["accesses"] if hitm_of(access) > 20]
             name = line["object"].rpartition(":")[0] or line["object"]
-            found.setdefault(name, []).extend(accesses)
-    return found
+            groups.setdefault(name, []).extend(accesses)
+    return groups
 
 
 @pytest.mark.parametrize("options", [(), ("--follow",)])
@@ -141,24 +141,24 @@ def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> N
 
 def test_addresses_of_tenants(tmp_path: Path) -> None:
     """Addresses of recordings and owners of pages contain the tenant in their upper bits."""
-    one, other = (
+    first, other = (
         compiled(tmp_path, name, f"int {name[0]};\n", "-shared", "-fPIC", "-nostdlib")
         for name in ("a.so", "b.so")
     )
-    there = TENANT + 0x10000
-    gone = [(0, 0x10000, 0x11000, 0, str(one)), (1, there, there + 0x1000, 0, str(other))]
+    address = TENANT + 0x10000
+    gone = [(0, 0x10000, 0x11000, 0, str(first)), (1, address, address + 0x1000, 0, str(other))]
     modules = Modules((), gone=gone)
-    found = [modules.at(0x10010), modules.at(there + 0x10)]
-    assert [module and module.path for module in found] == [one, other]
+    mapped = [modules.at(0x10010), modules.at(address + 0x10)]
+    assert [module and module.path for module in mapped] == [first, other]
     place = 0x610000003000
     memory = Memory(
         {"pages": [[place, 1, (1 << 14) + 2, 0x10]], "processes": [], "images": [[1, 0, 0, 0]]}
     )
     (where,) = memory.where(place + 0x10)
-    assert (where.image, where.address) == (2, there + 0x10)
+    assert (where.image, where.address) == (2, address + 0x10)
 
 
 def test_a_file_that_was_unmapped_often_is_read_once(tmp_path: Path) -> None:
-    one = compiled(tmp_path, "a.so", "int a;\n", "-shared", "-fPIC", "-nostdlib")
-    gone = [(call, 0x10000, 0x11000, 0, str(one)) for call in range(100)]
+    path = compiled(tmp_path, "a.so", "int a;\n", "-shared", "-fPIC", "-nostdlib")
+    gone = [(call, 0x10000, 0x11000, 0, str(path)) for call in range(100)]
     assert len(Modules((), gone=gone).modules) == 1

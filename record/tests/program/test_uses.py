@@ -177,20 +177,20 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
     assert module.debug is not None
     info = DebugInfo(module.debug)
     uses, code = Uses(module, info, Locals(info)), Code(program)
-    found: dict[str, list[Use]] = {}
+    by_function: dict[str, list[Use]] = {}
     for symbol in module.functions:
         name = next((name for name in FOUND if name in symbol.name), None)
         if name is None or symbol.size == 0 or "cold" in symbol.name:
             continue
         locked = [
             use
-            for each in code.function(symbol.address, symbol.size).all
-            if each.place is not None and each.name in ("add", "inc", "xadd", "sub", "movups")
-            for use in (uses.at(each.address - module.bias),)
+            for insn in code.function(symbol.address, symbol.size).all
+            if insn.place is not None and insn.name in ("add", "inc", "xadd", "sub", "movups")
+            for use in (uses.at(insn.address - module.bias),)
             if use is not None
         ]
-        found.setdefault(name, []).extend(locked)
-    return found
+        by_function.setdefault(name, []).extend(locked)
+    return by_function
 
 
 @pytest.fixture(scope="module")
@@ -212,20 +212,20 @@ def test_pointers_say_what_instructions_access(tmp_path: Path, words: tuple[str,
     (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
     more = ["-g", str(tmp_path / "p.cc"), "-o", str(tmp_path / "p")]
     subprocess.run([*words, *more], check=True)
-    found = uses_of(tmp_path / "p")
-    assert set(found) == set(FOUND)
-    for name, told in FOUND.items():
-        assert fields_of(found[name]) == wanted(told), name
+    uses = uses_of(tmp_path / "p")
+    assert set(uses) == set(FOUND)
+    for name, expected in FOUND.items():
+        assert fields_of(uses[name]) == wanted(expected), name
 
 
 def fields_of(uses: list[Use]) -> set[tuple[str, str]]:
     """Types and fields; clang calls one type "long", gcc "long int"."""
-    seen = {(use.typed.name, use.typed.field(use.offset)) for use in uses}
-    return {(what.replace("long int", "long"), field) for what, field in seen}
+    fields = {(use.typed.name, use.typed.field(use.offset)) for use in uses}
+    return {(what.replace("long int", "long"), field) for what, field in fields}
 
 
-def wanted(told: tuple[str, str] | None) -> set[tuple[str, str]]:
-    return set() if told is None else {(told[0].replace("long int", "long"), told[1])}
+def wanted(expected: tuple[str, str] | None) -> set[tuple[str, str]]:
+    return set() if expected is None else {(expected[0].replace("long int", "long"), expected[1])}
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
@@ -236,17 +236,17 @@ def test_types_in_units_of_their_own_in_split_files(tmp_path: Path, compiler: st
     words = (compiler, "-gdwarf-5", "-O2", "-gsplit-dwarf", "-fdebug-types-section")
     subprocess.run([*words, "-c", "p.cc"], check=True, cwd=tmp_path)
     subprocess.run([compiler, "p.o", "-o", "p"], check=True, cwd=tmp_path)
-    found = uses_of(tmp_path / "p")
+    uses = uses_of(tmp_path / "p")
     for name in ("by_member", "by_owner", "by_global", "by_vector", "by_base", "around", "any_of"):
-        assert fields_of(found[name]) == wanted(FOUND[name]), name
+        assert fields_of(uses[name]) == wanted(FOUND[name]), name
 
 
 def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[Use]]) -> None:
     block, base, number = used["by_member"][0], used["by_base"][0], used["by_number"][0]
     assert (block.size, base.size, number.size) == (48, 8, 8)
 
-    def name(*told: tuple[int, Use], size: int = 48, by: Use | None = None) -> str | None:
-        typed, _ = agreed(told, by.typed if by is not None else None, size)
+    def name(*uses: tuple[int, Use], size: int = 48, by: Use | None = None) -> str | None:
+        typed, _ = agreed(uses, by.typed if by is not None else None, size)
         return typed.name if typed is not None else None
 
     assert name((0, block)) == "block"
@@ -282,7 +282,7 @@ def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
     """A segment that is longer than the file, then a file that ends in the middle."""
     module = Modules([(0, 0, 0, str(program))]).modules[0]
     assert module.debug is not None
-    locked = next(each for each in module.functions if "by_member" in each.name)
+    locked = next(f for f in module.functions if "by_member" in f.name)
     info = DebugInfo(module.debug)
     pcs = range(locked.address, locked.address + locked.size)
     assert any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
@@ -302,7 +302,7 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
     load, add, end = b"\x48\x8b\x07", b"\xf0\x48\xff\x40\x08", b"\xc3"
 
     def names(data: bytes, *begins: int) -> list[str]:
-        return [each.name for each in Function(data, 0x1000, (), set(begins)).all]
+        return [insn.name for insn in Function(data, 0x1000, (), set(begins)).all]
 
     assert names(load + add + end) == ["mov", "inc", "ret"]
     assert names(load + b"\x06" + add + end) == ["mov", "??"]
@@ -319,26 +319,26 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
 def test_what_is_not_read_or_not_understood_is_noted(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> tuple[list[Use | None], DebugInfo]:
+    def read_uses() -> tuple[list[Use | None], DebugInfo]:
         module = Modules([(0, 0, 0, str(program))]).modules[0]
         assert module.debug is not None
         info = DebugInfo(module.debug)
-        locked = next(each for each in module.functions if "by_member" in each.name)
+        locked = next(f for f in module.functions if "by_member" in f.name)
         uses = Uses(module, info, Locals(info))
         return [uses.at(pc) for pc in range(locked.address, locked.address + locked.size)], info
 
-    found, info = told()
-    assert any(found)
+    uses, info = read_uses()
+    assert any(uses)
     assert (info.cut, info.damaged) == (False, False)
     with monkeypatch.context() as patched:
         patched.setattr("record.names.locals.MOST_BYTES", 0)
-        found, info = told()
-    assert not any(found)
+        uses, info = read_uses()
+    assert not any(uses)
     assert (info.cut, info.damaged) == (True, False)
     with monkeypatch.context() as patched:
         patched.delattr(DIE, "get_DIE_from_attribute")
-        found, info = told()
-    assert not any(found)
+        uses, info = read_uses()
+    assert not any(uses)
     assert (info.cut, info.damaged) == (False, True)
     nothing = {"pages": [], "processes": [], "images": [], "lost_accesses": 0}
     monkeypatch.setattr(Memory, "cut", ["/p"])

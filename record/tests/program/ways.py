@@ -21,7 +21,7 @@ WAYS = {
 
 def ways(report: Any, name: str) -> set[tuple[str, ...]]:
     """The functions that called add() for a counter."""
-    (line,) = [one for one in report["variants"][0]["lines"] if one["object"] == name]
+    (line,) = [line for line in report["variants"][0]["lines"] if line["object"] == name]
     return {
         tuple(frame["function"] for frame in caller["frames"])
         for access in line["accesses"]
