@@ -72,7 +72,7 @@ static bool wants_more(const struct live *live, const struct live_point *p)
 	return undisturbed(p) < live->repeats && p->nr_samples < live->repeats * MOST_ROUNDS;
 }
 
-static void tell(const struct live *live, double begun)
+static void report_progress(const struct live *live, double begun)
 {
 	double time = (sample_now_ns() - begun) / live->limit_ns, share = 0;
 
@@ -116,7 +116,7 @@ int live_measure(struct live *live)
 			if (moved >= 0)
 				return complain(1, "CPU %d went offline during the measurement",
 						moved);
-			tell(live, begun);
+			report_progress(live, begun);
 			more = true;
 		}
 	}

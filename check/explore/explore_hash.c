@@ -38,7 +38,7 @@ static void hash_message(struct x_hash *h, uint32_t w, uint32_t k, uint32_t nr_a
 }
 
 /* Would a CPU that reads word @w learn of a newer store to another word? */
-static bool tells(uint32_t w, uint32_t nr_active, uint32_t running)
+static bool reveals(uint32_t w, uint32_t nr_active, uint32_t running)
 {
 	const struct message *m = message_of(w, xk.words[w].newest);
 
@@ -73,7 +73,7 @@ static void weak_hash(struct x_hash *h)
 			active[nr_active++] = (uint16_t)w;
 	}
 	for (uint32_t w = 0; w < xk.nr_words && nr_active; w++) {
-		if (least[w] == xk.words[w].newest && least[w] && tells(w, nr_active, running)) {
+		if (least[w] == xk.words[w].newest && least[w] && reveals(w, nr_active, running)) {
 			x_hash_add(h, xk.words[w].addr);
 			hash_message(h, w, least[w], nr_active);
 		}

@@ -41,7 +41,7 @@
 #define POLLS	      100 /* then it opens anyway, with a message */
 
 /* Write to a file of the kernel, if it exists. */
-static void tell(const char *path, const char *value)
+static void write_value(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -54,7 +54,7 @@ static void tell(const char *path, const char *value)
 }
 
 /* Read a file of the kernel, without the end of the line; "" when there is none. */
-static void ask(const char *path, char *value, size_t size)
+static void read_value(const char *path, char *value, size_t size)
 {
 	FILE *file = fopen(path, "re");
 
@@ -127,7 +127,7 @@ static int wait_until_busy(sigset_t *child, pid_t pid, int *status)
 			 "# c2c-run: not busy when the window opens: %llu switches in %ld ms, "
 			 "%llu tasks running\n",
 			 switches, poll_us / 1000, counted("procs_running"));
-		tell(KMSG, text);
+		write_value(KMSG, text);
 	}
 	return 1;
 }
@@ -171,14 +171,14 @@ int main(int argc, char **argv)
 	wanted = strtoull(argv[1], NULL, 10);
 	length = strtol(argv[2], NULL, 10);
 	/* The measured kernel does not check its sharded state at every change. */
-	tell(CHECK, "0");
+	write_value(CHECK, "0");
 	/*
 	 * Until the window opens, all CPUs are slow relative to the guest's clock. So RT tasks seem
 	 * to use up their share of each second. In one run the window fell into the rest of a
 	 * second, in which RT tasks are throttled.
 	 */
-	ask(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
-	tell(RT_RUNTIME, "-1");
+	read_value(RT_RUNTIME, rt_runtime, sizeof(rt_runtime));
+	write_value(RT_RUNTIME, "-1");
 	if (!wanted) {
 		c2c_prepare();
 		usleep(C2C_PREPARE_US);
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 		c2c_prepare();
 		running = wait_for(&child, pid, &status, C2C_PREPARE_US);
 	}
-	tell(RT_RUNTIME, rt_runtime);
+	write_value(RT_RUNTIME, rt_runtime);
 	c2c_open();
 	if (running && length)
 		running = wait_for(&child, pid, &status, length);

@@ -13,7 +13,7 @@ struct start {
 	void *arg;
 };
 
-static int said(int error)
+static int thrd_of(int error)
 {
 	switch (error) {
 	case 0:
@@ -49,7 +49,7 @@ API int thrd_create(thrd_t *made, thrd_start_t function, void *arg)
 	error = pthread_create(made, NULL, run, s);
 	if (error)
 		free(s);
-	return said(error);
+	return thrd_of(error);
 }
 
 API int thrd_join(thrd_t thread, int *result)
@@ -59,7 +59,7 @@ API int thrd_join(thrd_t thread, int *result)
 
 	if (!error && result)
 		*result = (int)(intptr_t)value;
-	return said(error);
+	return thrd_of(error);
 }
 
 API _Noreturn void thrd_exit(int result)
@@ -69,7 +69,7 @@ API _Noreturn void thrd_exit(int result)
 
 API int thrd_detach(thrd_t thread)
 {
-	return said(pthread_detach(thread));
+	return thrd_of(pthread_detach(thread));
 }
 
 API void thrd_yield(void)
@@ -84,27 +84,27 @@ API int thrd_sleep(const struct timespec *ts, struct timespec *left)
 
 API int mtx_lock(mtx_t *m)
 {
-	return said(pthread_mutex_lock((pthread_mutex_t *)m));
+	return thrd_of(pthread_mutex_lock((pthread_mutex_t *)m));
 }
 
 API int mtx_trylock(mtx_t *m)
 {
-	return said(pthread_mutex_trylock((pthread_mutex_t *)m));
+	return thrd_of(pthread_mutex_trylock((pthread_mutex_t *)m));
 }
 
 API int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
 {
-	return said(pthread_mutex_timedlock((pthread_mutex_t *)m, until));
+	return thrd_of(pthread_mutex_timedlock((pthread_mutex_t *)m, until));
 }
 
 API int mtx_unlock(mtx_t *m)
 {
-	return said(pthread_mutex_unlock((pthread_mutex_t *)m));
+	return thrd_of(pthread_mutex_unlock((pthread_mutex_t *)m));
 }
 
 API int cnd_init(cnd_t *c)
 {
-	return said(pthread_cond_init((pthread_cond_t *)c, NULL));
+	return thrd_of(pthread_cond_init((pthread_cond_t *)c, NULL));
 }
 
 API void cnd_destroy(cnd_t *c)
@@ -114,22 +114,22 @@ API void cnd_destroy(cnd_t *c)
 
 API int cnd_signal(cnd_t *c)
 {
-	return said(pthread_cond_signal((pthread_cond_t *)c));
+	return thrd_of(pthread_cond_signal((pthread_cond_t *)c));
 }
 
 API int cnd_broadcast(cnd_t *c)
 {
-	return said(pthread_cond_broadcast((pthread_cond_t *)c));
+	return thrd_of(pthread_cond_broadcast((pthread_cond_t *)c));
 }
 
 API int cnd_wait(cnd_t *c, mtx_t *m)
 {
-	return said(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
+	return thrd_of(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
 }
 
 API int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
 {
-	return said(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, until));
+	return thrd_of(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, until));
 }
 
 API void call_once(once_flag *flag, void (*routine)(void))
@@ -139,7 +139,7 @@ API void call_once(once_flag *flag, void (*routine)(void))
 
 API int tss_create(tss_t *key, tss_dtor_t at_end)
 {
-	return said(pthread_key_create(key, at_end));
+	return thrd_of(pthread_key_create(key, at_end));
 }
 
 API void tss_delete(tss_t key)
@@ -149,7 +149,7 @@ API void tss_delete(tss_t key)
 
 API int tss_set(tss_t key, void *value)
 {
-	return said(pthread_setspecific(key, value));
+	return thrd_of(pthread_setspecific(key, value));
 }
 
 API void *tss_get(tss_t key)

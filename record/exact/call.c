@@ -38,7 +38,7 @@ static void show(void)
 	shown.hidden = false;
 }
 
-static void told(const long *arg)
+static void take_message(const long *arg)
 {
 	static bool busy;
 	bool was = shown.hidden;
@@ -127,7 +127,7 @@ API long syscall(long number, ...)
 	va_end(list);
 	if (number == PROTOCOL_CALL) {
 		if (exact.recording)
-			told(arg);
+			take_message(arg);
 		return failed(ENOSYS);
 	}
 	if (exact_on()) {

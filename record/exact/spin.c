@@ -148,7 +148,7 @@ static uint64_t state_of(struct thread *t)
 }
 
 /* Has the thread been in this state before? */
-static bool seen(struct spin *s, uint64_t state)
+static bool seen_before(struct spin *s, uint64_t state)
 {
 	uint32_t i = (uint32_t)(state % STATES), key = (uint32_t)(state >> 32) | 1;
 
@@ -212,7 +212,7 @@ void spin_look(const void *read)
 		t->spin.at = read;
 	if (++t->spin.looks % OFTEN)
 		return;
-	if (seen(&t->spin, state_of(t)))
+	if (seen_before(&t->spin, state_of(t)))
 		t->spin.times++;
 	else
 		t->spin.times -= t->spin.times < NEW ? t->spin.times : NEW;

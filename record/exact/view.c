@@ -169,7 +169,7 @@ static char *tidy(const char *path, char *into, const char *end)
 }
 
 /* Return the machine's file of this name, in @into, or else the name itself. */
-static const char *seen(const char *path, char into[4096])
+static const char *path_in_view(const char *path, char into[4096])
 {
 	size_t before;
 	char *at;
@@ -204,7 +204,7 @@ API int open(const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(open)(seen(path, own), flags, mode);
+	return REAL(open)(path_in_view(path, own), flags, mode);
 }
 
 API int open64(const char *path, int flags, ...)
@@ -213,7 +213,7 @@ API int open64(const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(open64)(seen(path, own), flags, mode);
+	return REAL(open64)(path_in_view(path, own), flags, mode);
 }
 
 API int openat(int folder, const char *path, int flags, ...)
@@ -222,33 +222,33 @@ API int openat(int folder, const char *path, int flags, ...)
 	int mode = 0;
 
 	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(openat)(folder, seen(path, own), flags, mode);
+	return REAL(openat)(folder, path_in_view(path, own), flags, mode);
 }
 
 API FILE *fopen(const char *path, const char *how)
 {
 	char own[4096];
 
-	return REAL(fopen)(seen(path, own), how);
+	return REAL(fopen)(path_in_view(path, own), how);
 }
 
 API FILE *fopen64(const char *path, const char *how)
 {
 	char own[4096];
 
-	return REAL(fopen64)(seen(path, own), how);
+	return REAL(fopen64)(path_in_view(path, own), how);
 }
 
 API DIR *opendir(const char *path)
 {
 	char own[4096];
 
-	return REAL(opendir)(seen(path, own));
+	return REAL(opendir)(path_in_view(path, own));
 }
 
 API int access(const char *path, int how)
 {
 	char own[4096];
 
-	return REAL(access)(seen(path, own), how);
+	return REAL(access)(path_in_view(path, own), how);
 }

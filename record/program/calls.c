@@ -133,7 +133,7 @@ static void bind_cpus(struct user_thread *self, uint64_t tid, uint64_t mask_at, 
 			cpus_bind(&user.thread[i], mask, USER_MASK_WORDS);
 }
 
-static void told(struct user_thread *t, const uint64_t *arg)
+static void take_message(struct user_thread *t, const uint64_t *arg)
 {
 	struct protocol_frame caller[PROTOCOL_FRAMES];
 	uint64_t frame[PROTOCOL_FRAMES], word;
@@ -325,7 +325,7 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	uint64_t ns;
 
 	if (number == PROTOCOL_CALL) {
-		told(t, arg);
+		take_message(t, arg);
 		return;
 	}
 	/*
