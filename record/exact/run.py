@@ -209,13 +209,13 @@ class Runs:
         """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             try:
-                return list(pool.map(self._one, jobs))
+                return list(pool.map(self._result_of, jobs))
             except BaseException:
                 self.running.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _one(self, job: Job) -> Run:
+    def _result_of(self, job: Job) -> Run:
         if self.first is not None and self.first[0] == job:
             return self.first[1].raw
         ran = self._run(job, shown=False)

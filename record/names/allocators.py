@@ -149,7 +149,7 @@ class Pointers:
     def __init__(self, info: DebugInfo, functions: Locals) -> None:
         self._info = info
         self._functions = functions
-        self._found: dict[Line, Typed] = {}
+        self._targets: dict[Line, Typed] = {}
         self._read = 0
 
     def targets(self, lines: Mapping[Line, set[int]]) -> dict[Line, Typed]:
@@ -159,9 +159,9 @@ class Pointers:
         read, and the units of functions that were inlined there.
         """
         self._read_units(lines, self._units)
-        missing = {line: pcs for line, pcs in lines.items() if line not in self._found}
+        missing = {line: pcs for line, pcs in lines.items() if line not in self._targets}
         self._read_units(missing, self._inlined)
-        return {line: self._found[line] for line in lines if line in self._found}
+        return {line: self._targets[line] for line in lines if line in self._targets}
 
     def _units(self, pc: int) -> Iterator[tuple[DIE, DIE]]:
         """Yield the units of an instruction, each with its skeleton."""
@@ -206,7 +206,7 @@ class Pointers:
                 of = bare(target(child)) if line in missing else None
                 pointee = _owned(of) if of is not None else None
                 if pointee is not None and line is not None:
-                    self._found.setdefault(line, Typed(pointee, type_name(pointee, cplusplus)))
+                    self._targets.setdefault(line, Typed(pointee, type_name(pointee, cplusplus)))
             elif child.tag in WALKED and child.has_children:
                 self._walk(child, cplusplus, files, missing)
 

@@ -203,10 +203,10 @@ class Uses:
         pointer = self._in_register(function.all[index].address, register)
         if pointer is not None:
             return pointer
-        found_at = function.writer(register, index)
-        if found_at is None:
+        definition = function.writer(register, index)
+        if definition is None:
             return None
-        writer, step = found_at
+        writer, step = definition
         if writer + 1 < index:
             pointer = self._in_register(function.all[writer + 1].address, register)
         if pointer is None and writer >= 0:
@@ -251,10 +251,10 @@ class Uses:
 
     def _factor(self, function: Function, index: int, register: str, depth: int) -> int:
         """Return a number of which a register's value is a multiple, 1 if unknown."""
-        found_at = function.writer(register, index) if register and depth else None
-        if found_at is None or found_at[0] < 0:
+        definition = function.writer(register, index) if register and depth else None
+        if definition is None or definition[0] < 0:
             return 1
-        writer, step = found_at
+        writer, step = definition
         insn = function.all[writer]
         of = insn.operands[1:]
 

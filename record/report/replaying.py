@@ -66,13 +66,13 @@ class Trace:
     path: Path
     limits: Sequence[str]
 
-    def _one(self, job: Job) -> Run:
+    def _result_of(self, job: Job) -> Run:
         return replay_trace(self.path, lambda result: watch_lines(job, result))
 
     def all(self, jobs: Sequence[Job]) -> list[Run]:
         """Return each job's result, in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(pool.map(self._one, jobs))
+            return list(pool.map(self._result_of, jobs))
 
     @property
     def intervals_by(self) -> str:
