@@ -108,17 +108,18 @@ def _machine(path: Path, bundle: Bundle) -> Machine:
     try:
         return load_machine(str(path))
     except UserError as error:
-        said = str(error).replace(str(path), "its machine file")
-        raise UserError(f"{bundle.source}: {said}", status=error.status) from error
+        message = str(error).replace(str(path), "its machine file")
+        raise UserError(f"{bundle.source}: {message}", status=error.status) from error
 
 
 def _check_cpus(bundle: Bundle, machine: Machine) -> None:
     try:
         known = set(machine.places)
     except UserError as error:
-        said = str(error).replace(str(machine.path), "its machine file")
-        raise UserError(f"{bundle.source}: {said}", status=error.status) from error
-    used = {cpu for one in bundle.measured for point in one.points for cpu in point.cpus}
+        message = str(error).replace(str(machine.path), "its machine file")
+        raise UserError(f"{bundle.source}: {message}", status=error.status) from error
+    points = [point for measurement in bundle.measured for point in measurement.points]
+    used = {cpu for point in points for cpu in point.cpus}
     if not used <= known:
         raise UserError(
             f"{bundle.source} is damaged: it measured CPU {min(used - known)}, which its machine "

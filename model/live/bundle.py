@@ -79,7 +79,7 @@ def make_bundle(data: Mapping[str, Any], source: str) -> Bundle:
         if not isinstance(results, list) or not 1 <= len(results) <= len(EXPERIMENTS):
             raise ValueError("measured is not a list of one or two results")
         measured = tuple(_measurement(result) for result in results)
-        if len({one.experiment for one in measured}) != len(measured):
+        if len({measurement.experiment for measurement in measured}) != len(measured):
             raise ValueError("an experiment was measured twice")
     except (
         KeyError,

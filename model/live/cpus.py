@@ -53,8 +53,8 @@ def cpu_quota() -> float | None:
         lines = OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
-    found = [quota for line in lines for quota in _quotas(line)]
-    return min(found, default=None)
+    quotas = [quota for line in lines for quota in _quotas(line)]
+    return min(quotas, default=None)
 
 
 def _quotas(line: str) -> Iterator[float]:

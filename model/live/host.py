@@ -88,27 +88,27 @@ def host_facts() -> dict[str, Any]:
 
 def kernel_version(release: str) -> str:
     """Return only the numbers of a kernel's release, because the rest may name its builder."""
-    found = re.match(r"\d+(\.\d+){1,2}", release)
-    return found.group() if found else "unknown"
+    version = re.match(r"\d+(\.\d+){1,2}", release)
+    return version.group() if version else "unknown"
 
 
-def pairs_by_class(machine: Machine, cpus: Sequence[int], each: int) -> tuple[Pair, ...]:
-    """Return pairs of the given CPUs: up to ``each`` of every latency class, from near to far."""
+def pairs_by_class(machine: Machine, cpus: Sequence[int], count: int) -> tuple[Pair, ...]:
+    """Return pairs of the given CPUs: up to ``count`` of every latency class, from near to far."""
     usable = set(cpus)
-    found: dict[str, list[Pair]] = {pair.latency_class: [] for pair in load_pairs(machine)}
+    chosen: dict[str, list[Pair]] = {pair.latency_class: [] for pair in load_pairs(machine)}
     step = max(1, len(cpus) // FIRST_CPUS)
     for first in cpus[::step][:FIRST_CPUS]:
-        if all(len(pairs) >= each for pairs in found.values()):
+        if all(len(pairs) >= count for pairs in chosen.values()):
             break
         by_class: dict[str, list[Pair]] = {}
         for pair in load_pairs(machine, first):
             if pair.second in usable:
                 by_class.setdefault(pair.latency_class, []).append(pair)
         for name, pairs in by_class.items():
-            known = {frozenset((pair.first, pair.second)) for pair in found[name]}
+            known = {frozenset((pair.first, pair.second)) for pair in chosen[name]}
             new = [pair for pair in pairs if frozenset((pair.first, pair.second)) not in known]
-            found[name] += spread(new, each - len(found[name]))
-    return tuple(pair for pairs in found.values() for pair in pairs)
+            chosen[name] += spread(new, count - len(chosen[name]))
+    return tuple(pair for pairs in chosen.values() for pair in pairs)
 
 
 def pairs_from(machine: Machine, first: int, cpus: Sequence[int]) -> tuple[Pair, ...]:

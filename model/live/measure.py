@@ -208,7 +208,7 @@ def _variants(
     experiment: Experiment, raw: Any, place: tuple[str, ...], classes: dict[tuple[int, int], str]
 ) -> list[dict[str, Any]]:
     """Return the variants of a result. Each point contains its place, then its measurement."""
-    found = []
+    variants = []
     try:
         for variant in raw["variants"]:
             points = []
@@ -223,10 +223,10 @@ def _variants(
                 points.append({**where, **values, "metrics": metrics})
             name = str(variant["name"])
             title = experiment.variant(name).title
-            found.append({"name": name, "title": title, "points": points})
+            variants.append({"name": name, "title": title, "points": points})
     except (KeyError, TypeError, ValueError) as error:
         raise _garbled(error) from error
-    measured = [variant for variant in found if variant["points"]]
+    measured = [variant for variant in variants if variant["points"]]
     if not measured:
         raise UserError("nothing was measured in time: give a longer --limit", status=1)
     return measured

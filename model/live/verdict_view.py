@@ -54,12 +54,12 @@ def _verdict_notes(verdict: Verdict) -> list[tuple[str, str]]:
     if shared is not None and shared is not worst:
         notes.append(("worst shared", _figure(shared)))
     notes += _control_notes(verdict)
-    said = f"median {verdict.median:.2f}x (at most {bounds.median:g}x), worst {worst.factor:.2f}x"
-    said += f" (at most {bounds.worst:g}x)"
+    ratios = f"median {verdict.median:.2f}x (at most {bounds.median:g}x), worst {worst.factor:.2f}x"
+    ratios += f" (at most {bounds.worst:g}x)"
     outcome = {
-        AGREE: f"predicted and measured agree: {said}",
-        DISAGREE: f"predicted and measured DISAGREE: {said}",
-        CHANGED: f"none, since the host has changed; otherwise: {said}",
+        AGREE: f"predicted and measured agree: {ratios}",
+        DISAGREE: f"predicted and measured DISAGREE: {ratios}",
+        CHANGED: f"none, since the host has changed; otherwise: {ratios}",
     }
     notes.append(("verdict", outcome[verdict.outcome]))
     return notes
@@ -82,14 +82,14 @@ def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
     row = verdict.control
     if row is None or row.file_ns is None:
         return []
-    said = (
+    note = (
         f"the operation 'cas' also measured the machine file's latencies. On {row.where} it took "
         f"{significant(row.measured.ns)} ns now, and {significant(row.file_ns)} ns when the "
         "machine file was made"
     )
     if verdict.outcome == CHANGED:
-        said += (
+        note += (
             ": THIS HOST HAS CHANGED, or was busy, or is virtual and its CPUs moved. Nothing "
             "follows for the model; measure the machine file again, or repeat this on an idle host"
         )
-    return [("control", said)]
+    return [("control", note)]

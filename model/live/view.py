@@ -18,12 +18,12 @@ def live_tables(result: Curve | Pairs) -> RenderableType:
 
 
 def _where(result: Curve | Pairs) -> str:
-    said = result.machine.title
+    where = result.machine.title
     if not result.TURNS:
-        said += f", {result.cpus_words}, placement {result.placement}"
+        where += f", {result.cpus_words}, placement {result.placement}"
     if result.hold_ns:
-        said += f", held for {result.hold_ns:g} ns"
-    return said
+        where += f", held for {result.hold_ns:g} ns"
+    return where
 
 
 def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
     turns = sum(point.rounds or 0 for point in points) / len(points)
     (low, high), _ = max(
         ((p.spread, p.ns_per_op) for p in points),
-        key=lambda each: (each[0][1] - each[0][0]) / each[1],
+        key=lambda row: (row[0][1] - row[0][0]) / row[1],
     )
     notes = [("measured", f"on {host_words(result.host or Host())}")]
     notes.append(
@@ -65,5 +65,5 @@ def counted(count: int) -> str:
 
 def host_words(host: Host) -> str:
     """Return the facts about a host in words."""
-    said = f"{host.cpu}, Linux {host.kernel}, {host.arch}"
-    return f"{said}, a virtual machine" if host.virtual else said
+    facts = f"{host.cpu}, Linux {host.kernel}, {host.arch}"
+    return f"{facts}, a virtual machine" if host.virtual else facts

@@ -70,12 +70,12 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
     check_keys(data, "", _TOP)
     yield "schedshard-machine 1"
     yield from _identity(data)
-    found = places(_table(data, "topology"))
+    place_of = places(_table(data, "topology"))
     for table in ("latency_ns", "op_cycles", "source", "protocol"):
         if table != "protocol" or table in data:
             _table(data, table)
-    _check_tables(data, found)
-    tiers = list(_tiers(data, found))
+    _check_tables(data, place_of)
+    tiers = list(_tiers(data, place_of))
     values = {key: _value(node, key) for key, node in number_nodes(data)}
     _check_sources(data, values)
     latency = {key: values[f"latency_ns.{key}"] for key in data["latency_ns"]}
@@ -85,8 +85,8 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"latency_ns {key} {value!r}" for key, value in latency.items())
     for table in ("op_cycles", "protocol"):
         yield from (f"{table} {key} {values[f'{table}.{key}']!r}" for key in data.get(table, ()))
-    yield from (f"cpu {cpu} {' '.join(map(str, place))}" for cpu, place in found.items())
-    for tier, unit, count, groups in sorted(tiers, key=lambda one: (UNITS.index(one[1]), one[2])):
+    yield from (f"cpu {cpu} {' '.join(map(str, place))}" for cpu, place in place_of.items())
+    for tier, unit, count, groups in sorted(tiers, key=lambda row: (UNITS.index(row[1]), row[2])):
         listed = " ".join(map(str, groups))
         yield f"tier {tier} {unit} {count} {values[f'tier.{tier}']!r} {listed}"
 
@@ -117,10 +117,10 @@ def _identity(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"title {title}"
 
 
-def _check_tables(data: Mapping[str, Any], found: Places) -> None:
+def _check_tables(data: Mapping[str, Any], place_of: Places) -> None:
     """Check the keys of the tables of numbers."""
     check_keys(data["latency_ns"], "latency_ns", LATENCIES)
-    for key, reason in needed_latencies(found.values()).items():
+    for key, reason in needed_latencies(place_of.values()).items():
         if key not in data["latency_ns"]:
             raise UserError(f"latency_ns.{key} is missing, but {reason}: it must be {_NS.right}")
     check_keys(data["op_cycles"], "op_cycles", CYCLES)
@@ -155,10 +155,10 @@ def _value(node: Any, key: str) -> float:
     return value
 
 
-def _tiers(data: Mapping[str, Any], found: Places) -> Iterator[tuple[str, str, int, list[int]]]:
+def _tiers(data: Mapping[str, Any], place_of: Places) -> Iterator[tuple[str, str, int, list[int]]]:
     """Yield name, unit, number of units and groups of each tier."""
     tables = data.get("tier", [])
-    if not isinstance(tables, list) or not all(isinstance(each, Mapping) for each in tables):
+    if not isinstance(tables, list) or not all(isinstance(entry, Mapping) for entry in tables):
         raise UserError("tier must be tables: [[tier]]")
     known: dict[str, tuple[str, int]] = {}
     for table in tables:
@@ -172,7 +172,7 @@ def _tiers(data: Mapping[str, Any], found: Places) -> Iterator[tuple[str, str, i
         count = int(checked(table[units[0]], f"tier.{name}.{units[0]}", _JOINED))
         need(table, f"tier.{name}", "ns", _NS.right)
         _check_tier(known, name, units[0], count)
-        groups = _groups(found.values(), name, units[0], count)
+        groups = _groups(place_of.values(), name, units[0], count)
         known[name] = units[0], count
         yield name, units[0], count, groups
 
@@ -191,23 +191,23 @@ def _check_tier(known: Mapping[str, tuple[str, int]], name: str, unit: str, coun
             )
 
 
-def _groups(found: Iterable[Place], name: str, unit: str, count: int) -> list[int]:
+def _groups(placed: Iterable[Place], name: str, unit: str, count: int) -> list[int]:
     """Return the group of each unit.
 
     A tier joins consecutive units of one parent: cores of an LLC, LLCs of a node, nodes of a
     package, packages of the machine. If an LLC spans nodes, it joins LLCs of a package.
     """
-    all_places = list(found)
+    all_places = list(placed)
     parent = _PARENTS[unit]
     llcs = {place.llc for place in all_places}
     if unit == "llcs" and len({(place.llc, place.node) for place in all_places}) > len(llcs):
         parent = "package"
-    pairs = sorted({(getattr(each, parent, 0), each.unit(unit)) for each in all_places})
+    pairs = sorted({(getattr(place, parent, 0), place.unit(unit)) for place in all_places})
     group_of: dict[int, int] = {}
     first = most = 0
     for _, members in groupby(pairs, key=lambda pair: pair[0]):
-        units = [each for _, each in members]
-        group_of |= {each: first + rank // count for rank, each in enumerate(units)}
+        units = [number for _, number in members]
+        group_of |= {number: first + rank // count for rank, number in enumerate(units)}
         first += -(-len(units) // count)
         most = max(most, len(units))
     if count >= most:
@@ -216,7 +216,7 @@ def _groups(found: Iterable[Place], name: str, unit: str, count: int) -> list[in
             f"tier.{name}.{unit} is {count}, it must be less than the {unit} of the largest "
             f"{shown}, {most}"
         )
-    return [group_of[each] for each in sorted(group_of)]
+    return [group_of[number] for number in sorted(group_of)]
 
 
 def _check_sources(data: Mapping[str, Any], values: Iterable[str]) -> None:

@@ -10,8 +10,8 @@ from model.machines.places import Places, places
 from model.machines.presets import Machine, load_machine, preset_names
 
 
-def _counts(found: Places) -> dict[str, int]:
-    cpus = found.values()
+def _counts(place_of: Places) -> dict[str, int]:
+    cpus = place_of.values()
     return {
         "cpus": len(cpus),
         "packages": len({cpu.package for cpu in cpus}),

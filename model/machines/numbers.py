@@ -114,7 +114,7 @@ def set_number(document: Any, key: str, value: float, source: str) -> None:
     new: int | float = round(value) if key in WHOLE else value
     table, _, name = key.partition(".")
     if table == "tier":
-        tier = next((one for one in document.get("tier", []) if one["name"] == name), None)
+        tier = next((entry for entry in document.get("tier", []) if entry["name"] == name), None)
         if tier is None:
             raise UserError(f"the machine has no tier '{name}'")
         tier["ns"] = new

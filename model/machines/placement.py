@@ -32,7 +32,7 @@ def _ranks(cpus: Sequence[Mapping[str, Any]], level: str, above: str) -> dict[tu
     for cpu in cpus:
         members.setdefault(cpu[above], set()).add(cpu[level])
     return {
-        (group, each): rank
-        for group, found in members.items()
-        for rank, each in enumerate(sorted(found))
+        (group, number): rank
+        for group, ids in members.items()
+        for rank, number in enumerate(sorted(ids))
     }

@@ -76,20 +76,20 @@ def _regular(topology: Mapping[str, Any]) -> Places:
     if cores % cluster or in_node % cluster:
         raise UserError("topology.cores_per_l2 must divide the cores of an LLC and of a node")
     total = packages * in_package
-    found = {
+    place_of = {
         thread * total + core if numbering == "threads-last" else core * threads + thread: Place(
             core // in_package, core // in_node, core // cores, core // cluster, core, thread
         )
         for core in range(total)
         for thread in range(threads)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(place_of.items()))
 
 
 def _tables(topology: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     check_keys(topology, "topology", ("llc",))
     tables = topology["llc"]
-    if not isinstance(tables, list) or not all(isinstance(each, Mapping) for each in tables):
+    if not isinstance(tables, list) or not all(isinstance(entry, Mapping) for entry in tables):
         raise UserError("topology.llc must be tables: [[topology.llc]]")
     if not tables:
         raise UserError("topology.llc: the machine has no LLC, it must have at least one")
@@ -98,7 +98,7 @@ def _tables(topology: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _irregular(topology: Mapping[str, Any]) -> Places:
     """Return the places on a machine that lists its LLCs one by one, with their CPU numbers."""
-    found: dict[int, Place] = {}
+    place_of: dict[int, Place] = {}
     cores = l2s = 0
     for llc, table in enumerate(_tables(topology)):
         name = "topology.llc"
@@ -112,18 +112,18 @@ def _irregular(topology: Mapping[str, Any]) -> Places:
         l2_of, l2s = _groups(table, "l2", listed, l2s, core_of.__getitem__)
         of_core: dict[int, int] = {}
         for cpu in listed:
-            if cpu in found:
+            if cpu in place_of:
                 raise UserError(f"{name}.cpus: CPU {cpu} is in two LLCs, it must be in one")
             if of_core.setdefault(core_of[cpu], l2_of[cpu]) != l2_of[cpu]:
                 raise UserError(f"{name}.l2: CPU {cpu} and its SMT sibling must be in the same L2")
-            found[cpu] = Place(package, node, llc, l2_of[cpu], core_of[cpu], 0)
-    _check_tree(found.values())
+            place_of[cpu] = Place(package, node, llc, l2_of[cpu], core_of[cpu], 0)
+    _check_tree(place_of.values())
     threads: dict[int, int] = {}
-    for cpu in sorted(found):
-        place = found.pop(cpu)
+    for cpu in sorted(place_of):
+        place = place_of.pop(cpu)
         threads[place.core] = thread = threads.get(place.core, -1) + 1
-        found[cpu] = place._replace(thread=thread)
-    return found
+        place_of[cpu] = place._replace(thread=thread)
+    return place_of
 
 
 def _groups(
@@ -164,7 +164,7 @@ def _cpus(text: Any, name: str) -> dict[int, None]:
     """Return the CPU numbers of a list such as 0-3,8, in order."""
     if not isinstance(text, str):
         raise UserError(f'{name} must be CPU numbers in quotes, such as "0-3,8"')
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.partition("-")
         ends = (low, high) if dash else (low, low)
@@ -173,16 +173,16 @@ def _cpus(text: Any, name: str) -> dict[int, None]:
         numbers = range(int(ends[0]), int(ends[1]) + 1)
         if not numbers or numbers[-1] >= MAX_CPUS:
             raise UserError(f'{name}: "{text[:60]}" must have ranges that rise, below {MAX_CPUS}')
-        if not found.isdisjoint(numbers):
+        if not cpus.isdisjoint(numbers):
             raise UserError(f'{name}: "{text[:60]}" names a CPU twice')
-        found.update(numbers)
-    return dict.fromkeys(sorted(found))
+        cpus.update(numbers)
+    return dict.fromkeys(sorted(cpus))
 
 
-def _check_tree(found: Iterable[Place]) -> None:
+def _check_tree(placed: Iterable[Place]) -> None:
     """Check that numbers of nodes and packages have no holes, and no node is in two packages."""
     package_of: dict[int, int] = {}
-    for place in found:
+    for place in placed:
         if package_of.setdefault(place.node, place.package) != place.package:
             raise UserError(
                 f"topology.llc: node {place.node} is in two packages, it must be in one"
@@ -196,9 +196,9 @@ def _check_tree(found: Iterable[Place]) -> None:
             )
 
 
-def needed_latencies(found: Iterable[Place]) -> dict[str, str]:
+def needed_latencies(placed: Iterable[Place]) -> dict[str, str]:
     """Return the latencies that the machine needs, each with the reason, such as several LLCs."""
-    all_places = list(found)
+    all_places = list(placed)
     in_node = {(place.node, place.llc) for place in all_places}
     nodes: dict[int, set[int]] = {}
     llcs: dict[int, set[int]] = {}
@@ -213,7 +213,7 @@ def needed_latencies(found: Iterable[Place]) -> dict[str, str]:
         # Two CPUs that differ in node and LLC exist exactly if the package has several of each.
         "package": (
             "packages have several nodes",
-            any(len(nodes[each]) > 1 and len(llcs[each]) > 1 for each in nodes),
+            any(len(nodes[package]) > 1 and len(llcs[package]) > 1 for package in nodes),
         ),
         "remote": ("there are several packages", len(nodes) > 1),
         "memory": ("every machine has memory", True),

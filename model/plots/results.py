@@ -68,14 +68,14 @@ def _relative(result: Bars) -> list[Panel]:
 
 def _figures(result: Figures) -> list[Panel]:
     """Return the figures to draw, the published ones first."""
-    found: list[Panel] = []
+    panels: list[Panel] = []
     for metric in result.metrics:
         predicted: Values = {v.name: v.values[metric.name] for v in result.variants}
         published: Values = {v.name: v.published.get(metric.name) for v in result.variants}
         if any(value is not None for value in predicted.values()):
-            found.append((head(metric), partial(figure_text, metric), predicted, published))
-    found.sort(key=lambda panel: not any(panel[3].values()))
-    return found[:PANELS]
+            panels.append((head(metric), partial(figure_text, metric), predicted, published))
+    panels.sort(key=lambda panel: not any(panel[3].values()))
+    return panels[:PANELS]
 
 
 def _bar(

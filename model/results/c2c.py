@@ -71,7 +71,7 @@ class Access(lines.Access, kw_only=True):
             access,
             hitm_remote_share=lines.part_of(access.hitm_remote, line.hitm_remote),
             hitm_local_share=lines.part_of(access.hitm_local, line.hitm_local),
-            store_share=lines.part_of(access.stores, sum(each.stores for each in line.accesses)),
+            store_share=lines.part_of(access.stores, sum(other.stores for other in line.accesses)),
             symbol=" < ".join(frame.function for frame in chain) or access.pc,
             source=chain[0].source if chain else "?",
             **{"frames": list(chain), **more},
@@ -128,7 +128,7 @@ class Report(Saved, kw_only=True):
     @property
     def validation(self) -> list[str]:
         """The sentences on what the model was validated with, each once."""
-        return list(dict.fromkeys(each.said for each in self.model_error))
+        return list(dict.fromkeys(error.said for error in self.model_error))
 
 
 class ReplayedVariant(Variant, kw_only=True):
@@ -394,8 +394,8 @@ class Recorded(Report, kw_only=True):
     def __post_init__(self) -> None:
         gains = [gain for advice in self.advice for gain in advice.machines.values()]
         lines = [line for variant in self.variants for line in variant.lines]
-        found = [*(gain.interval for gain in gains), *(line.interval for line in lines)]
-        if any(found) and self.samples is None:
+        intervals = [*(gain.interval for gain in gains), *(line.interval for line in lines)]
+        if any(intervals) and self.samples is None:
             raise ValueError("there are intervals, but neither uncertainty nor seeds")
 
     @property

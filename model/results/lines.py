@@ -55,7 +55,7 @@ class Traffic(Saved, kw_only=True):
     def add(self, other: "Traffic") -> None:
         """Add the cost of other accesses."""
         loads = self.loads + other.loads
-        loaded = sum(each.avg_load_cycles * each.loads for each in (self, other))
+        loaded = sum(access.avg_load_cycles * access.loads for access in (self, other))
         self.avg_load_cycles = part_of(loaded, loads)
         self.max_load_cycles = max(self.max_load_cycles, other.max_load_cycles)
         self.loads = loads

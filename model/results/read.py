@@ -39,8 +39,8 @@ def checked(data: Any, source: str, make: Callable[[Any], Made]) -> Made:
     try:
         return make(data)
     except (ValidationError, UnicodeEncodeError) as error:
-        said = _MISSING.sub(r"'\1' is missing", str(error))
-        raise UserError(f"{source} is damaged: {said}") from error
+        message = _MISSING.sub(r"'\1' is missing", str(error))
+        raise UserError(f"{source} is damaged: {message}") from error
 
 
 def load_run(path: Path, *wanted: str) -> Result:

@@ -83,7 +83,7 @@ class _Compared(_Row):
                 published = self.published if name == self.FIGURES[0] else None
                 yield name, value, published, base and name == "relative"
 
-    def found(self, figure: str) -> Interval | None:
+    def interval_of(self, figure: str) -> Interval | None:
         """Return the interval of a figure; None without one."""
         return (self.intervals or {}).get(figure)
 
@@ -91,11 +91,11 @@ class _Compared(_Row):
         """Whether the published figure lies in the interval; None: not judged."""
         return self.published_inside
 
-    def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
+    def keep(self, figure: str, interval: Interval, inside: bool | None) -> None:
         """Store the interval of a figure, and whether the published figure lies in it."""
-        self.intervals = {**(self.intervals or {}), figure: found}
+        self.intervals = {**(self.intervals or {}), figure: interval}
         if figure == self.FIGURES[0]:
-            self.interval, self.published_inside = found, inside
+            self.interval, self.published_inside = interval, inside
 
 
 class Bar(Saved, _Compared, kw_only=True):
@@ -156,7 +156,7 @@ class FigureVariant(Saved, _Row, kw_only=True):
             given = (base and metric.relative_to_baseline) or name in (self.calibrated or ())
             yield name, self.values[name], self.published.get(name), given
 
-    def found(self, figure: str) -> Interval | None:
+    def interval_of(self, figure: str) -> Interval | None:
         """Return the interval of a figure; None without one."""
         return (self.interval or {}).get(figure)
 
@@ -164,9 +164,9 @@ class FigureVariant(Saved, _Row, kw_only=True):
         """Whether the published figure lies in the interval; None: not judged."""
         return (self.published_inside or {}).get(figure)
 
-    def keep(self, figure: str, found: Interval, inside: bool | None) -> None:
+    def keep(self, figure: str, interval: Interval, inside: bool | None) -> None:
         """Store the interval of a figure, and whether the published figure lies in it."""
-        self.interval = {**(self.interval or {}), figure: found}
+        self.interval = {**(self.interval or {}), figure: interval}
         if inside is not None:
             self.published_inside = {**(self.published_inside or {}), figure: inside}
 

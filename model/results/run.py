@@ -288,8 +288,8 @@ class Figures(Run, kw_only=True):
         """Return the result as it is saved in JSON."""
         data = super().to_data()
         data["variants"] = [
-            {key: value for name, each in variant.items()
-             for key, value in (each.items() if name == "values" else ((name, each),))}
+            {key: value for name, member in variant.items()
+             for key, value in (member.items() if name == "values" else ((name, member),))}
             for variant in data["variants"]
         ]  # fmt: skip
         return data
@@ -324,7 +324,7 @@ def measured_of(data: dict[str, Any]) -> Curve | Pairs:
     result = run_of(data)
     if not isinstance(result, Curve | Pairs) or result.host is None:
         raise ValidationError("a measurement has a sweep and a host")
-    if any(p.low is None or p.rounds is None for each in result.variants for p in each.points):
+    if any(p.low is None or p.rounds is None for row in result.variants for p in row.points):
         raise ValidationError("a point has no low, high and rounds")
     return result
 
@@ -332,10 +332,10 @@ def measured_of(data: dict[str, Any]) -> Curve | Pairs:
 def _with_values(data: dict[str, Any]) -> list[Any]:
     """Return the variants of Figures, each with its values moved into the member ``values``."""
     names = [metric.name for metric in convert(data["metrics"], list[Metric])]
-    found: list[Any] = []
+    variants: list[Any] = []
     for variant in convert(data.get("variants"), list[dict[str, Any]]):
         lacking = [name for name in names if name not in variant]
         if lacking:
-            raise ValidationError(f"'{lacking[0]}' is missing - at `$.variants[{len(found)}]`")
-        found.append({**variant, "values": {name: variant[name] for name in names}})
-    return found
+            raise ValidationError(f"'{lacking[0]}' is missing - at `$.variants[{len(variants)}]`")
+        variants.append({**variant, "values": {name: variant[name] for name in names}})
+    return variants

@@ -46,7 +46,7 @@ class Uncertainty(Saved, kw_only=True):
     figures: list[Samples]
 
     def __post_init__(self) -> None:
-        counts = {len(each.drawn) for each in self.inputs}
-        counts |= {len(each.values) for each in self.figures}
+        counts = {len(input_.drawn) for input_ in self.inputs}
+        counts |= {len(figure.values) for figure in self.figures}
         if counts - {self.samples}:
             raise ValueError(f"there are not {self.samples} values of each input and figure")

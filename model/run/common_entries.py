@@ -75,7 +75,7 @@ def _others_named(given: Sequence[Entry], known: Mapping[str, Entry]) -> Iterato
         if "names" not in entry:
             yield entry
             continue
-        names = [each for name in entry["names"] for each in (others if name == OTHERS else [name])]
+        names = [n for name in entry["names"] for n in (others if name == OTHERS else [name])]
         yield {**entry, "names": names}
 
 

@@ -428,22 +428,22 @@ def _optional(value: Any) -> float | None:
 
 def _published_list(entries: Any) -> tuple[Published, ...]:
     """Return the published figures, of one [published] table or of a [[published]] per machine."""
-    found = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
-    machines = [known.machine for known in found]
+    published = tuple(map(_published, [entries] if isinstance(entries, dict) else entries))
+    machines = [known.machine for known in published]
     if len(set(machines)) != len(machines):
         raise ValueError("two [[published]] tables are of one machine")
-    return found
+    return published
 
 
 def _published(entry: dict[str, Any]) -> Published:
     accept = entry.get("accept")
     pairs = tuple(
-        _made(PublishedPair, {**each, **each["ns"], "latency_class": each["class"]})
-        for each in entry.get("pair", ())
+        _made(PublishedPair, {**pair, **pair["ns"], "latency_class": pair["class"]})
+        for pair in entry.get("pair", ())
     )
     points = tuple(
-        PublishedPoint(int(each["threads"]), *(float(each["ns"][key]) for key in _SPREAD))
-        for each in entry.get("point", ())
+        PublishedPoint(int(point["threads"]), *(float(point["ns"][key]) for key in _SPREAD))
+        for point in entry.get("point", ())
     )
     return Published(
         machine=str(entry["machine"]),
@@ -451,7 +451,7 @@ def _published(entry: dict[str, Any]) -> Published:
         source=str(entry["source"]),
         points=points,
         accept=_made(CurveBand, accept) if accept is not None and not pairs else None,
-        lines=tuple(_made(PublishedLine, each) for each in entry.get("line", ())),
+        lines=tuple(_made(PublishedLine, line) for line in entry.get("line", ())),
         pairs=pairs,
         from_cpu=int(entry.get("from", 0)),
         accept_pairs=Band(within=float(accept["within"])) if accept and pairs else None,

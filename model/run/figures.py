@@ -31,14 +31,14 @@ def values(
 
     A relative one is None if the baseline was not run.
     """
-    found: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}
     for metric in experiment.metrics:
         value: float | None = metrics[metric.reported]
         if metric.relative:
             base = baseline.get(metric.reported) if baseline is not None else None
             value = value / base if value is not None and base else None
-        found[metric.name] = value
-    return found
+        figures[metric.name] = value
+    return figures
 
 
 def error(metric: Metric, predicted: float, published: float) -> float:
@@ -49,13 +49,13 @@ def error(metric: Metric, predicted: float, published: float) -> float:
 def figure_variant(
     experiment: Experiment,
     variant: Variant,
-    found: Mapping[str, float],
+    metrics: Mapping[str, float],
     baseline: Mapping[str, float] | None,
     lines: list[CacheLine],
     comparable: bool,
 ) -> FigureVariant:
     """Return one variant of the result, from the simulator's metrics."""
-    shown = values(experiment, found, baseline)
+    shown = values(experiment, metrics, baseline)
     published = dict(variant.published_metrics) if comparable else {}
     errors: dict[str, float] = {}
     accept: dict[str, float] = {}
@@ -79,7 +79,7 @@ def figure_variant(
         accepted=accepted if accept else None,
         lacks=variant.lacks or None if accept and not accepted else None,
         calibrated=list(variant.calibrated) if comparable and variant.calibrated else None,
-        metrics=dict(found),
+        metrics=dict(metrics),
         lines=lines,
     )
 

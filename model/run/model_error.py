@@ -108,30 +108,30 @@ def words(kind: str) -> str:
 def estimate(residuals: Iterable[Residual], kind: str) -> ModelError:
     """Return the model's error for a kind of operation on a machine without residuals."""
     by_machine: dict[tuple[str, str], list[Residual]] = {}
-    for one in residuals:
-        if not one.calibrated:
-            by_machine.setdefault((one.kind, one.machine), []).append(one)
+    for residual in residuals:
+        if not residual.calibrated:
+            by_machine.setdefault((residual.kind, residual.machine), []).append(residual)
     if not by_machine:
         raise ValueError("there are no residuals of curves that are not calibrated")
     own = sum(of == kind for of, _ in by_machine)
     others = len(by_machine) - own
     weighted = sorted(
-        (one.score, (1.0 if of == kind else PRIOR / others) / len(points))
+        (residual.score, (1.0 if of == kind else PRIOR / others) / len(points))
         for (of, _), points in by_machine.items()
-        for one in points
+        for residual in points
     )
     wanted = INSIDE * sum(weight for _, weight in weighted) - 1e-9
     reached = accumulate(weight for _, weight in weighted)
     widest = next(
         score for (score, _), sum_ in zip(weighted, reached, strict=True) if sum_ >= wanted
     )
-    mine = [one for (of, _), points in by_machine.items() if of == kind for one in points]
+    mine = [residual for (of, _), points in by_machine.items() if of == kind for residual in points]
     return ModelError(
         kind,
-        len({one.curve for one in mine}),
-        len({one.machine for one in mine}),
-        tuple(sorted({one.core for one in mine})),
-        max((one.threads for one in mine), default=0),
+        len({residual.curve for residual in mine}),
+        len({residual.machine for residual in mine}),
+        tuple(sorted({residual.core for residual in mine})),
+        max((residual.threads for residual in mine), default=0),
         math.exp(max(widest, LEAST)),
     )
 
@@ -182,7 +182,7 @@ def validation(
         return saved.ModelError(**whole_validation(recorder), variants=list(variants))
     error = known_error(kind)
     core = core_of(machine) or next(
-        (one.core for one in known_residuals() if one.machine == machine), None
+        (residual.core for residual in known_residuals() if residual.machine == machine), None
     )
     return saved.ModelError(
         kind=kind,

@@ -30,10 +30,10 @@ def load_pairs(machine: Machine, first: int | None = None) -> tuple[Pair, ...]:
     The simulator supplies the pairs, by the topology and the tiers of the machine file.
     """
     argv = [str(sim_binary()), "--pairs", "--machine", str(machine.flat)]
-    found = run_json(argv if first is None else [*argv, "--from", str(first)])
+    entries = run_json(argv if first is None else [*argv, "--from", str(first)])
     try:
         pairs = tuple(
-            Pair(str(pair["class"]), int(pair["from"]), int(pair["to"])) for pair in found
+            Pair(str(pair["class"]), int(pair["from"]), int(pair["to"])) for pair in entries
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{sim_binary().name} printed no pairs: {error}", status=1) from error
@@ -53,7 +53,7 @@ def pair_variants(
     A published figure appears only if the first CPU of the pair is that of the measurement.
     """
     rows: dict[str, Swept[PairPoint]] = {}
-    for (variant, pair), values, seen in zip(points, metrics, lines, strict=True):
+    for (variant, pair), values, point_lines in zip(points, metrics, lines, strict=True):
         row = rows.setdefault(
             variant.name, Swept(name=variant.name, title=variant.title, points=[])
         )
@@ -64,7 +64,7 @@ def pair_variants(
             ns_per_op=values["ns_per_op"],
             cycles_per_op=values["cycles_per_op"],
             metrics=dict(values),
-            lines=seen,
+            lines=point_lines,
         )
         figure = _figure(published, variant, pair)
         if figure is not None:

@@ -295,18 +295,18 @@ def model_errors(plan: RunPlan) -> list[saved.ModelError]:
 
 
 def _published_data(plan: RunPlan, published: Published) -> results.Published:
-    found = {"source": published.source, "role": published.role}
+    members = {"source": published.source, "role": published.role}
     lines = [results.PublishedLine(**asdict(line)) for line in published.lines]
     shown = lines if comparable(plan) and lines else None
     band, pairs = published.accept, published.accept_pairs
     if pairs is not None and pairs.within is not None:
         within = results.PairsBand(within=pairs.within)
-        return results.PublishedPairs(**found, lines=shown, accept=within)
+        return results.PublishedPairs(**members, lines=shown, accept=within)
     if band is not None:
         return results.PublishedCurve(
-            **found, lines=shown, accept=results.CurveBand(**asdict(band))
+            **members, lines=shown, accept=results.CurveBand(**asdict(band))
         )
-    return results.Published(**found, lines=shown)
+    return results.Published(**members, lines=shown)
 
 
 def point_metrics(experiment: Experiment, point: Point, raw: Any) -> dict[str, float]:
@@ -375,8 +375,8 @@ def _figures(
     baseline = by_name.get(experiment.baseline)
     here = comparable(plan)
     return [
-        figures.figure_variant(experiment, point.variant, found, baseline, seen, here)
-        for point, found, seen in zip(plan.points, metrics, lines, strict=True)
+        figures.figure_variant(experiment, point.variant, values, baseline, point_lines, here)
+        for point, values, point_lines in zip(plan.points, metrics, lines, strict=True)
     ]
 
 
@@ -393,7 +393,7 @@ def _bars(plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Li
     )
     published_here = comparable(plan)
     rows: list[Bar] = []
-    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
+    for point, values, point_lines in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         relative = None if base is None else values["cycles_per_op"] / base
         row = Bar(
@@ -405,7 +405,7 @@ def _bars(plan: RunPlan, metrics: Sequence[dict[str, float]], lines: Sequence[Li
             published=variant.published if published_here else None,
             cycles_per_read=values.get("cycles_per_read"),
             metrics=values,
-            lines=seen,
+            lines=point_lines,
         )
         if row.published is not None:
             row.published_var = variant.published_var
@@ -426,7 +426,7 @@ def _curves(
     published = _published(plan.request)
     figures = {point.threads: point for point in published.points} if published else {}
     curves: dict[str, Swept[ThreadPoint]] = {}
-    for point, values, seen in zip(plan.points, metrics, lines, strict=True):
+    for point, values, point_lines in zip(plan.points, metrics, lines, strict=True):
         variant = point.variant
         curve = curves.setdefault(
             variant.name, Swept(name=variant.name, title=variant.title, points=[])
@@ -440,7 +440,7 @@ def _curves(
             min=low,
             max=high,
             metrics=values,
-            lines=seen,
+            lines=point_lines,
         )
         figure = figures.get(point.cpus) if variant.published_points else None
         if figure is not None:

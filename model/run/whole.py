@@ -101,8 +101,8 @@ def read_whole(data: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[Wh
         Whole(
             pair["name"], pair.get("preset", pair["machine"]), pair["source"], effect_of(pair),
             pair["object"], int(pair.get("threads", 16)),
-            {each: float(row[each]) for each in RECORDERS if each in row},
-            {each: row.get(f"{each}_object", "") for each in RECORDERS if each in row},
+            {name: float(row[name]) for name in RECORDERS if name in row},
+            {name: row.get(f"{name}_object", "") for name in RECORDERS if name in row},
             bool(pair.get("chosen")),
         )
         for pair in (*data["pair"], *data["kernel"])
@@ -116,19 +116,19 @@ def _quantile(factors: Sequence[float]) -> float:
 
 
 def _mine(wholes: Sequence[Whole], recorder: str) -> list[Whole]:
-    return [one for one in wholes if recorder in one.predicted and not one.chosen]
+    return [pair for pair in wholes if recorder in pair.predicted and not pair.chosen]
 
 
 def score(wholes: Sequence[Whole], recorder: str) -> WholeScore:
     """Return the score of a recorder. Pairs on which a number was chosen do not count."""
     mine = _mine(wholes, recorder)
-    factors = [one.factor(recorder) for one in mine]
+    factors = [pair.factor(recorder) for pair in mine]
     return WholeScore(
         len(mine),
-        len({one.machine for one in mine}),
-        max(one.threads for one in mine),
-        sum(one.sign_right(recorder) for one in mine),
-        sum(one.object_right(recorder) for one in mine),
+        len({pair.machine for pair in mine}),
+        max(pair.threads for pair in mine),
+        sum(pair.sign_right(recorder) for pair in mine),
+        sum(pair.object_right(recorder) for pair in mine),
         statistics.median(factors),
         max(factors),
         _quantile(factors),
@@ -143,9 +143,9 @@ def left_out(wholes: Sequence[Whole], recorder: str) -> tuple[int, int]:
     """
     mine = _mine(wholes, recorder)
     within = [
-        one.factor(recorder) <= _quantile(others)
-        for one in mine
-        if (others := [each.factor(recorder) for each in mine if each.machine != one.machine])
+        pair.factor(recorder) <= _quantile(others)
+        for pair in mine
+        if (others := [other.factor(recorder) for other in mine if other.machine != pair.machine])
     ]
     return sum(within), len(within)
 
@@ -155,11 +155,11 @@ def parts(wholes: Sequence[Whole]) -> dict[str, str]:
     made = {}
     for recorder in RECORDERS:
         if _mine(wholes, recorder):
-            one = score(wholes, recorder)
+            total = score(wholes, recorder)
             within, of = left_out(wholes, recorder)
             made[recorder] = (
-                f"{one.sentence()}; object right in {one.objects}; 90% within {one.inside:.2f}; "
-                f"inside the interval of other machines {within} of {of}"
+                f"{total.sentence()}; object right in {total.objects}; 90% within "
+                f"{total.inside:.2f}; inside the interval of other machines {within} of {of}"
             )
     return made
 
@@ -178,15 +178,14 @@ def whole_validation(recorder: str = "exact") -> dict[str, Any]:
 
     A recorder without predicted pairs has the score of the emulator, whose accesses it records.
     """
-    mine = next((each for each in (recorder, "emulator") if _mine(known_whole(), each)), None)
+    mine = next((name for name in (recorder, "emulator") if _mine(known_whole(), name)), None)
     if mine is None:
-        said = "never validated for whole workloads"
         return {"kind": WORKLOAD, "curves": 0, "machines": 0, "threads": 0, "factor": 1.0,
-                "said": said}  # fmt: skip
-    one = score(known_whole(), mine)
+                "said": "never validated for whole workloads"}  # fmt: skip
+    total = score(known_whole(), mine)
     return {
-        "kind": WORKLOAD, "curves": one.pairs, "machines": one.machines, "threads": one.threads,
-        "factor": one.inside, "said": one.sentence(),
+        "kind": WORKLOAD, "curves": total.pairs, "machines": total.machines,
+        "threads": total.threads, "factor": total.inside, "said": total.sentence(),
     }  # fmt: skip
 
 

@@ -34,13 +34,13 @@ def compare_view(data: Mapping[str, Any]) -> RenderableType:
         parts += [_line(row) for row in place["metrics"] if _happened(row)]
         parts.append(Text(""))
     runs = sorted({row[s]["runs"] for p in data["places"] for row in p["metrics"] for s in "ab"})
-    said = (
+    note = (
         f"runs per side: {runs[0]}" if len(runs) == 1 else f"runs per side: {runs[0]} to {runs[-1]}"
     )
     if runs[-1] == 1:
-        said += "; one run has no %stddev; 'sweep --seeds N' makes several"
+        note += "; one run has no %stddev; 'sweep --seeds N' makes several"
     parts.append(
-        Text(f"{said}. ~: chance above {SIGNIFICANT:.0%} that nothing changed (Welch's t test)")
+        Text(f"{note}. ~: chance above {SIGNIFICANT:.0%} that nothing changed (Welch's t test)")
     )
     return Together(*parts)
 

@@ -59,9 +59,9 @@ def _cells(result: Figures, variant: FigureVariant) -> list[Cell]:
         elif name in (variant.calibrated or ()) and name not in outside:
             cells.append("calibrated")
         else:
-            said = f"{error * 100:+.1f}" if metric.unit == PERCENT else signed_percent(error)
+            text = f"{error * 100:+.1f}" if metric.unit == PERCENT else signed_percent(error)
             good = name not in outside if name in (variant.accept or {}) else None
-            cells.append(judged(said, good))
+            cells.append(judged(text, good))
     return cells
 
 
@@ -117,18 +117,18 @@ def figure_tables(result: Figures) -> list[Sheet]:
 
 def figure_misses(result: Figures) -> list[str]:
     """Return one sentence per figure outside its band."""
-    said = []
+    sentences = []
     for variant in result.variants:
         for metric in misses(result, variant):
             name = metric.name
             why = variant.lacks or "docs/model.md says what the model lacks."
-            said.append(
+            sentences.append(
                 f"'{variant.name}': {metric.title} is predicted at "
                 f"{figure_text(metric, variant.values[name])}, published "
                 f"{figure_text(metric, variant.published[name])}, more than "
                 f"{_band(metric, (variant.accept or {})[name])} apart. {why}"
             )
-    return said
+    return sentences
 
 
 def _band(metric: Labelled, limit: float) -> str:

@@ -94,15 +94,15 @@ def _table(
 
 
 def _cells(column: _Column, figure: Predicted | None, tested: bool) -> list[Cell]:
-    found = figure.interval if figure is not None else None
-    if figure is None or found is None:
+    interval = figure.interval if figure is not None else None
+    if figure is None or interval is None:
         return [""] * (3 if tested else 1)
-    alone = found.low == found.high
-    cells: list[Cell] = [column.write(found.median) if alone else words(found, column.write)]
+    alone = interval.low == interval.high
+    cells: list[Cell] = [column.write(interval.median) if alone else words(interval, column.write)]
     if tested:
         cells.append("" if figure.published is None else column.write(figure.published))
-        said = {True: "inside", False: "outside", None: ""}[figure.verdict]
-        cells.append(judged(said, figure.verdict))
+        verdict = {True: "inside", False: "outside", None: ""}[figure.verdict]
+        cells.append(judged(verdict, figure.verdict))
     return cells
 
 
@@ -110,17 +110,17 @@ def interval_parts(result: Result) -> list[RenderableType]:
     """Return the tables of a result's intervals below their heading; nothing without samples."""
     if result.uncertainty is None:
         return []
-    said = f"Median (90% interval) of {result.uncertainty.samples} samples"
-    return [Text(said, style="bold"), *interval_tables(result)]
+    heading = f"Median (90% interval) of {result.uncertainty.samples} samples"
+    return [Text(heading, style="bold"), *interval_tables(result)]
 
 
 def input_table(result: Result) -> Sheet:
     """Return the table of the inputs with a range, which only a page shows."""
     numbers = ("value", "low", "high")
     made = Sheet(None, "input", *numbers, "source", right=numbers, code=["input"])
-    for each in result.samples.inputs:
-        ends = (each.value, each.low, each.high)
-        made.add_row(each.name, *(significant(value, 4) for value in ends), each.why)
+    for input_ in result.samples.inputs:
+        ends = (input_.value, input_.low, input_.high)
+        made.add_row(input_.name, *(significant(value, 4) for value in ends), input_.why)
     return made
 
 
@@ -129,17 +129,17 @@ def interval_notes(result: Result) -> list[tuple[str, str]]:
     about = result.samples
     inputs, samples = len(about.inputs), about.samples
     if inputs:
-        said = (
+        coverage = (
             f"contains 90% of further samples, from {samples} samples of {inputs} "
             f"input{'' if inputs == 1 else 's'} with a range; all are drawn together, and each "
             "sample has its own seed"
         )
     else:
-        said = (
+        coverage = (
             f"contains 90% of further seeds, from {samples} seeds: neither the machine file nor "
             "the experiment has an input with a range"
         )
-    notes = [("interval", f"{said}; {_model_part(result)}")]
+    notes = [("interval", f"{coverage}; {_model_part(result)}")]
     notes += [("chosen again", text) for text in _chosen(result)]
     notes += [("lines", text) for text in _lines(result)]
     notes += [("depends on", text) for text in _telling(result)]
@@ -148,8 +148,8 @@ def interval_notes(result: Result) -> list[tuple[str, str]]:
 
 def _model_part(result: Result) -> str:
     """Return a sentence on whether the intervals include the error of the model itself."""
-    each = [figure.interval for figure in predicted(result)]
-    if any(found is not None and found.model is not None for found in each):
+    intervals = [figure.interval for figure in predicted(result)]
+    if any(interval is not None and interval.model is not None for interval in intervals):
         return "costs of operations include the model's own error, ratios do not"
     return "errors of the model itself are excluded"
 
@@ -159,15 +159,15 @@ def _chosen(result: Result) -> list[str]:
     if made is None:
         return []
     title, write = figure_words(result, made.figure)
-    said = (
+    sentence = (
         f"{made.name}: {words(made.interval, significant)}, so that {title} of "
         f"'{made.variant}' is {write(made.target)} in every sample"
     )
     if made.missed:
-        said += (
+        sentence += (
             f"; {made.missed} samples did not come within 2% of it, because {made.name} has limits"
         )
-    return [said]
+    return [sentence]
 
 
 def _lines(result: Result) -> list[str]:
@@ -182,10 +182,10 @@ def _lines(result: Result) -> list[str]:
 
 
 def _telling(result: Result) -> list[str]:
-    said = []
+    sentences = []
     for figure in telling(result, _FIGURES):
-        ordered = sorted(shares_of(result, figure).items(), key=lambda one: -one[1])
+        ordered = sorted(shares_of(result, figure).items(), key=lambda entry: -entry[1])
         most = [f"{name} {share:.0%}" for name, share in ordered[:_TELLING]]
         if most:
-            said.append(f"{figure_label(result, figure)}: {', '.join(most)} of the variance")
-    return said
+            sentences.append(f"{figure_label(result, figure)}: {', '.join(most)} of the variance")
+    return sentences

@@ -37,17 +37,17 @@ def _interval(result: Result, chosen: Sequence[Key]) -> str:
     """Return the intervals of the figures that an answer names, or why there are none."""
     if result.uncertainty is None:
         return "none: no samples" if result.measured else ONE_RUN
-    found = {one.key: one.interval for one in predicted(result)}
-    said = []
+    intervals = {figure.key: figure.interval for figure in predicted(result)}
+    parts = []
     for key in chosen:
-        known = found.get(key)
+        known = intervals.get(key)
         if known is not None:
             write = figure_words(result, key[2])[1]
-            said.append(f"'{key[0]}' {words(known, write)}")
+            parts.append(f"'{key[0]}' {words(known, write)}")
     count = result.uncertainty.samples
-    if not said:
+    if not parts:
         return f"none: the {count} samples give no interval of this figure"
-    return f"{'; '.join(said)}: median and 90% interval of {count} samples"
+    return f"{'; '.join(parts)}: median and 90% interval of {count} samples"
 
 
 def bars_lead(result: Bars) -> Lead:
@@ -56,13 +56,13 @@ def bars_lead(result: Bars) -> Lead:
     asked = f"{result.title}: what does each layout cost on {_place(result)}?"
     others = [(v.relative, v) for v in variants if v.name != base and v.relative is not None]
     if not others:
-        one = min(variants, key=lambda v: v.cycles_per_op)
+        least = min(variants, key=lambda v: v.cycles_per_op)
         answer = (
-            f"{_label(result)}: '{one.name}' takes {significant(one.cycles_per_op)} cycles "
-            f"per operation ({nanoseconds(one.ns_per_op)})"
+            f"{_label(result)}: '{least.name}' takes {significant(least.cycles_per_op)} cycles "
+            f"per operation ({nanoseconds(least.ns_per_op)})"
         )
-        return Lead(asked, answer, _interval(result, [(one.name, None, "cycles_per_op")]))
-    share, best = min(others, key=lambda each: each[0])
+        return Lead(asked, answer, _interval(result, [(least.name, None, "cycles_per_op")]))
+    share, best = min(others, key=lambda entry: entry[0])
     answer = f"{_label(result)}: '{best.name}' costs {percent(share)} of '{base}'"
     if best.published is not None:
         answer += f" (published: {percent(best.published)})"
@@ -83,10 +83,10 @@ def figures_lead(result: Figures) -> Lead:
     name = metric.name
     title, write = figure_words(result, name)
     known = [(value, v) for v in result.variants if (value := v.values[name]) is not None]
-    low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
+    low, high = min(known, key=lambda entry: entry[0]), max(known, key=lambda entry: entry[0])
     ends = [low] if low is high else [low, high]
-    said = [f"{write(value)} with '{v.name}'{_as_published(v, name, write)}" for value, v in ends]
-    answer = f"{_label(result)}, {title}: {' to '.join(said)}"
+    texts = [f"{write(value)} with '{v.name}'{_as_published(v, name, write)}" for value, v in ends]
+    answer = f"{_label(result)}, {title}: {' to '.join(texts)}"
     return Lead(asked, answer, _interval(result, [(v.name, None, name) for _, v in ends]))
 
 
@@ -102,11 +102,11 @@ def curve_lead(result: Curve) -> Lead:
     low = min(ends, key=lambda end: end[1].ns_per_op)
     high = max(ends, key=lambda end: end[1].ns_per_op)
     chosen = [low] if low is high else [low, high]
-    said = [
+    texts = [
         f"{nanoseconds(point.ns_per_op)} with '{name}' and {_threads(point.threads)}"
         for name, point in chosen
     ]
-    answer = f"{_label(result)}: {' to '.join(said)}"
+    answer = f"{_label(result)}: {' to '.join(texts)}"
     errors = [v.worst_error for v in result.variants if v.worst_error is not None]
     if errors:
         answer += f"; at most {max(errors):.1%} off the published figures"
@@ -121,12 +121,12 @@ def _threads(count: int) -> str:
 
 
 def _lowest_highest(points: Sequence[Point]) -> str:
-    said = [
+    ranges = [
         f"{significant(p.low)} to {significant(p.high)} ns"
         for p in points
         if p.low is not None and p.high is not None
     ]
-    return f"{'; '.join(said)}: 10% to 90% of the rounds" if said else "none: no rounds"
+    return f"{'; '.join(ranges)}: 10% to 90% of the rounds" if ranges else "none: no rounds"
 
 
 def pairs_lead(result: Pairs) -> Lead:
@@ -135,8 +135,8 @@ def pairs_lead(result: Pairs) -> Lead:
     rows = class_rows(result)
     first = [row for row in rows if row.operation == rows[0].operation]
     ends = [first[0]] if len(first) == 1 else [first[0], first[-1]]
-    said = [f"{nanoseconds(row.ns)} within '{row.latency_class}'" for row in ends]
-    answer = f"{_label(result)}, '{rows[0].operation}': {' to '.join(said)}"
+    texts = [f"{nanoseconds(row.ns)} within '{row.latency_class}'" for row in ends]
+    answer = f"{_label(result)}, '{rows[0].operation}': {' to '.join(texts)}"
     apart = [f"{significant(r.low)} to {significant(r.high)} ns" for r in ends if r.high > r.low]
     if result.uncertainty is not None:
         mine = [f.key for f in predicted(result) if f.name == "ns_per_op"]
@@ -156,18 +156,18 @@ def pairs_lead(result: Pairs) -> Lead:
 def machines_lead(results: Sequence[Bars]) -> Lead:
     """Return the lead of one experiment on several machines."""
     first = results[0]
-    said = []
+    least = []
     for result in results:
         known = [
             (v.relative, v.name, result.machine.name) for v in result.variants
             if v.relative is not None and v.name != result.baseline
         ]  # fmt: skip
         if known:
-            said.append(min(known, key=lambda each: each[0]))
+            least.append(min(known, key=lambda entry: entry[0]))
     asked = f"{first.title}: is it the same on {len(results)} other machines?"
-    if not said:
+    if not least:
         return Lead(asked, "Unknown: the baseline was not run", ONE_RUN)
-    ends = [min(said), max(said)]
+    ends = [min(least), max(least)]
     words_of = [f"{percent(share)} ('{name}' on {machine})" for share, name, machine in ends]
     return Lead(
         asked,

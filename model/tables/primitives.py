@@ -68,5 +68,5 @@ def scaling_table(result: Curve) -> Sheet:
 
 def _cells(by_count: dict[int, ThreadPoint], counts: list[int], key: str) -> list[str]:
     shown = signed_percent if key == "error" else significant
-    found = [getattr(by_count[count], key) if count in by_count else None for count in counts]
-    return ["" if value is None else shown(value) for value in found]
+    values = [getattr(by_count[count], key) if count in by_count else None for count in counts]
+    return ["" if value is None else shown(value) for value in values]

@@ -38,14 +38,14 @@ def _parts(result: Result) -> list[RenderableType]:
 def _short_notes(result: Result) -> Said:
     """Return the notes for the terminal. Many estimates become one note that lists their names."""
     notes = run_notes(result)
-    guesses = [said.partition(" = ")[0] for word, said in notes if word == "estimate"]
+    guesses = [text.partition(" = ")[0] for word, text in notes if word == "estimate"]
     if len(guesses) > ESTIMATES_SHOWN:
         first = next(i for i, (word, _) in enumerate(notes) if word == "estimate")
         notes = [note for note in notes if note[0] != "estimate"]
-        said = (
+        summary = (
             f"{len(guesses)} inputs: {', '.join(guesses)}; the page of 'report' gives the reasons"
         )
-        notes.insert(first, ("estimate", said))
+        notes.insert(first, ("estimate", summary))
     return notes
 
 
@@ -69,8 +69,8 @@ def run_section(result: Result) -> Section:
         where=f"{_where(result)} ({'measured' if result.measured else _label(result)})",
         lead=kind.lead(result),
         images=kind.images(result),
-        parts=[part for each in _parts(result) for part in flat(each)],
-        lacks=[f"Outside the band: {said}" for said in kind.outside(result)],
+        parts=[part for group in _parts(result) for part in flat(group)],
+        lacks=[f"Outside the band: {sentence}" for sentence in kind.outside(result)],
     )
     if result.uncertainty is not None and result.uncertainty.inputs:
         section.folded = [input_table(result)]
@@ -91,15 +91,15 @@ def run_sections(results: Sequence[Result]) -> list[Section]:
     """
     sections = []
     others: dict[str, list[Bars]] = {}
-    for result in sorted(results, key=lambda each: KINDS[each.form].order):
+    for result in sorted(results, key=lambda entry: KINDS[entry.form].order):
         if isinstance(result, Bars) and result.published is None and result.uncertainty is None:
             others.setdefault(result.experiment, []).append(result)
             continue
         section = run_section(result)
         # The page has the provenance and the errors outside the band elsewhere.
         section.notes = [
-            f"{word}: {said}"
-            for word, said in run_notes(result)
+            f"{word}: {text}"
+            for word, text in run_notes(result)
             if word not in ("provenance", "outside")
         ]
         sections.append(section)
@@ -180,10 +180,10 @@ def run_notes(result: Result) -> Said:
     if result.uncertainty is not None:
         notes += interval_notes(result)
     for name, param in result.param_sources.items():
-        kind, _, said = param.source.partition(":")
+        kind, _, reason = param.source.partition(":")
         if kind in ("calibrated", "estimate"):
             used = f"{name} = {result.params.get(name, 0):,g}"
-            notes.append((kind, f"{used}: {said.strip()}"))
+            notes.append((kind, f"{used}: {reason.strip()}"))
     notes += KINDS[result.form].judged(result)
     provenance = result.provenance
     notes.append(
@@ -228,25 +228,25 @@ def _curve_judged(result: Curve) -> Said:
     band = result.published and result.published.accept
     start = band.from_threads if band else 1
     notes = []
-    for each in result.variants:
-        if each.median_error is not None:
-            said = f"{each.name}, from {start} threads on: "
-            said += f"median {each.median_error:.1%}, worst {each.worst_error:.1%}"
+    for variant in result.variants:
+        if variant.median_error is not None:
+            text = f"{variant.name}, from {start} threads on: "
+            text += f"median {variant.median_error:.1%}, worst {variant.worst_error:.1%}"
             if band:
                 ends = f"(median {band.median:.0%}, worst {band.worst:.0%})"
-                said += f", {_holds(each)} the band {ends}"
-            notes.append(("error", said))
+                text += f", {_holds(variant)} the band {ends}"
+            notes.append(("error", text))
     return notes
 
 
 def _pairs_judged(result: Pairs) -> Said:
     band = result.published and result.published.accept
     notes = []
-    for each in result.variants:
-        if each.median_error is not None:
-            said = f"{each.name}: worst {each.worst_error:.1%}"
-            said += f", {_holds(each)} the band (each within {band.within:.0%})" if band else ""
-            notes.append(("error", said))
+    for variant in result.variants:
+        if variant.median_error is not None:
+            text = f"{variant.name}: worst {variant.worst_error:.1%}"
+            text += f", {_holds(variant)} the band (each within {band.within:.0%})" if band else ""
+            notes.append(("error", text))
     return notes
 
 
@@ -255,7 +255,7 @@ def _holds(variant: Swept[Any]) -> str:
 
 
 def _bars_outside(result: Bars) -> list[str]:
-    return [said for _, said in _bars_judged(result)]
+    return [text for _, text in _bars_judged(result)]
 
 
 def _swept_outside(result: Curve | Pairs) -> list[str]:
@@ -302,7 +302,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "figures": Kind(
-        0, figure_tables, lambda r: [("outside", said) for said in figure_misses(r)],
+        0, figure_tables, lambda r: [("outside", text) for text in figure_misses(r)],
         figure_misses, leads.figures_lead, _bars_images,
     ),
     "bars": Kind(1, _bars, _bars_judged, _bars_outside, leads.bars_lead, _bars_images),

@@ -20,22 +20,22 @@ FIGURES_SHOWN = 4
 POINT = ["place", "cap", "cpus", "variant"]
 
 
-def point_table(one: Swept, title: str | None) -> Sheet:
+def point_table(experiment: Swept, title: str | None) -> Sheet:
     """Return a row per point: the mean over its seeds, and the standard deviation if several."""
-    numbers = ["cap", "CPUs", "LLCs", "seeds", *(head(metric) for metric in one.metrics)]
+    numbers = ["cap", "CPUs", "LLCs", "seeds", *(head(metric) for metric in experiment.metrics)]
     made = Sheet(
         title, "machine", "variant", *numbers, right=numbers, rigid=["variant"],
         optional=("LLCs",), code=("machine", "variant"),
     )  # fmt: skip
-    order = {name: index for index, name in enumerate(one.variants)}
-    groups = list(one.frame.groupby(POINT, sort=True))
+    order = {name: index for index, name in enumerate(experiment.variants)}
+    groups = list(experiment.frame.groupby(POINT, sort=True))
     groups.sort(key=lambda entry: (*entry[0][:3], order[str(entry[0][3])]))
     for (place, cap, cpus, variant), group in groups:
         made.add_row(
             str(place), str(variant), str(cap), str(cpus), str(group["llcs"].iloc[0]),
             str(len(group)),
             *(
-                _spread(metric, group[f"figure {metric.name}"]) for metric in one.metrics
+                _spread(metric, group[f"figure {metric.name}"]) for metric in experiment.metrics
             ),
         )  # fmt: skip
     return made

@@ -94,7 +94,7 @@ def import_machine(request: ImportRequest) -> Imported:
 
 def _undecided(table: LatencyTable) -> UserError:
     best = shapes(table.cpus, *table.pairs())[:2]
-    named = " or ".join(f"--shape {one.counts} (misfit {one.misfit:.1%})" for one in best)
+    named = " or ".join(f"--shape {shape.counts} (misfit {shape.misfit:.1%})" for shape in best)
     fitting = f"{SHAPE_RIGHT}; best {'fit' if len(best) == 2 else 'fits'} {named}"
     return UserError(
         f"no machine file was made, because {table.name} does not say which CPU is where: give "

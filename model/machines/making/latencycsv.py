@@ -72,11 +72,11 @@ def _rows(text: str) -> list[_Row]:
 
 def _labels(cells: list[str]) -> list[int]:
     """Return the CPU numbers along an edge, none if these cells are not certainly CPU numbers."""
-    found = [LABEL.fullmatch(cell) for cell in cells]
-    numbers = [int(one[2]) for one in found if one]
+    matches = [LABEL.fullmatch(cell) for cell in cells]
+    numbers = [int(match[2]) for match in matches if match]
     if len(numbers) < max(len(cells), 1) or any(b <= a for a, b in pairwise(numbers)):
         return []
-    sure = numbers[0] == 0 or len(numbers) >= RISING or any(one and one[1] for one in found)
+    sure = numbers[0] == 0 or len(numbers) >= RISING or any(match and match[1] for match in matches)
     return numbers if sure else []
 
 
@@ -92,11 +92,11 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int]]:
         for row, want in zip(rows[1:], labels, strict=False):
             label = LABEL.fullmatch(row.cells[0])
             if label is None or int(label[2]) != want:
-                said = f"{row.cells[0][:24]!r} where the top edge says {want}"
-                raise _fail(name, row, 0, said)
+                text = f"{row.cells[0][:24]!r} where the top edge says {want}"
+                raise _fail(name, row, 0, text)
         if len(rows) - 1 != len(labels):
-            said = f"{len(rows) - 1} rows under {len(labels)} CPU numbers: is the file truncated?"
-            raise _fail(name, rows[-1], 0, said)
+            text = f"{len(rows) - 1} rows under {len(labels)} CPU numbers: is the file truncated?"
+            raise _fail(name, rows[-1], 0, text)
     elif labels and len(rows) == len(labels) + 1:
         return rows[1:], labels
     elif below and max(len(row.cells) for row in rows) - len(below) in (1, 2):
@@ -104,9 +104,9 @@ def _take_labels(name: str, rows: list[_Row]) -> tuple[list[_Row], list[int]]:
     else:
         whole = all(map(str.isdecimal, top[1:])) and len(top) > 2
         if corner and whole and top[1:] == left[1:] and sorted(top[1:], key=int) == top[1:]:
-            said = f"{top[1]} to {top[-1]} along both edges: write cpu{top[1]} if these are numbers"
-            said += f" of CPUs, and {top[1]}.0 if they are latencies"
-            raise _fail(name, rows[0], 1, said)
+            text = f"{top[1]} to {top[-1]} along both edges: write cpu{top[1]} if these are numbers"
+            text += f" of CPUs, and {top[1]}.0 if they are latencies"
+            raise _fail(name, rows[0], 1, text)
         return rows, []
     body = rows[len(rows) - len(labels) :]
     return [_Row(row.line, row.cells[1:], 2) for row in body], labels
@@ -127,16 +127,16 @@ def _check_shape(name: str, rows: list[_Row], labelled: bool) -> None:
     if count > 1 and all(len(row.cells) in (max(i, 1), i + 1) for i, row in enumerate(rows)):
         return
     if count < width:
-        said = f"the table ends after {count} rows of {width} columns: is the file truncated?"
-        raise _fail(name, rows[-1], len(rows[-1].cells) - 1, said)
+        text = f"the table ends after {count} rows of {width} columns: is the file truncated?"
+        raise _fail(name, rows[-1], len(rows[-1].cells) - 1, text)
     for row in rows:
         if len(row.cells) != width:
             lost = ": is the file truncated?" if row is rows[-1] else ""
-            said = f"{len(row.cells)} cells where other lines have {width}{lost}"
-            raise _fail(name, row, len(row.cells) - 1, said)
+            text = f"{len(row.cells)} cells where other lines have {width}{lost}"
+            raise _fail(name, row, len(row.cells) - 1, text)
     if count > width:
-        said = f"row {width + 1} of a table with {width} columns: a latency table is square"
-        raise _fail(name, rows[width], 0, said)
+        text = f"row {width + 1} of a table with {width} columns: a latency table is square"
+        raise _fail(name, rows[width], 0, text)
 
 
 def _value(name: str, row: _Row, index: int, diagonal: bool) -> float:
@@ -147,8 +147,8 @@ def _value(name: str, row: _Row, index: int, diagonal: bool) -> float:
         raise _fail(name, row, index, f"{cell[:24]!r} is not a number of nanoseconds")
     value = float("nan") if diagonal else float(cell)
     if not (diagonal or 0.0 < value <= MAX_NS):
-        said = f"{cell[:24]} ns: a latency lies above 0 and is at most {MAX_NS:g}"
-        raise _fail(name, row, index, said)
+        text = f"{cell[:24]} ns: a latency lies above 0 and is at most {MAX_NS:g}"
+        raise _fail(name, row, index, text)
     return value
 
 

@@ -99,7 +99,7 @@ def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
 
 def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
     """Return pairs of two LLCs of one package, each with a home CPU in another package."""
-    found = []
+    homes = []
     packages = np.unique(part.package).tolist()
     for package in packages:
         others = [i for i, at in enumerate(part.package.tolist()) if at != package]
@@ -113,8 +113,8 @@ def foreign_homes(part: Topology) -> list[tuple[int, int, int]]:
         for k in range(min(len(pairs), HOMES_PER_PACKAGE)):
             a, b = pairs[k * len(pairs) // min(len(pairs), HOMES_PER_PACKAGE)]
             home = others[k * len(others) // HOMES_PER_PACKAGE]
-            found.append((part.cpus[a], part.cpus[b], part.cpus[home]))
-    return found
+            homes.append((part.cpus[a], part.cpus[b], part.cpus[home]))
+    return homes
 
 
 def host_machine(

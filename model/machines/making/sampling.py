@@ -56,15 +56,15 @@ def _inside(unit: Ids, parent: Ids, rng: np.random.Generator) -> Iterator[Pair]:
     chosen = spread(parents, PAIRS_PER_CLASS if _tiny(unit, parent) else PARENTS)
     for group in chosen:
         mine = np.flatnonzero(parent == group)
-        units = [mine[unit[mine] == one] for one in np.unique(unit[mine])]
+        units = [mine[unit[mine] == number] for number in np.unique(unit[mine])]
         steps = distances(len(units))
-        each = max(1, PAIRS_PER_CLASS // (len(chosen) * len(steps)))
+        count = max(1, PAIRS_PER_CLASS // (len(chosen) * len(steps)))
         for step in steps:
             starts = len(units) - step
-            firsts = rng.permutation(starts) if starts >= each else rng.integers(0, starts, each)
+            firsts = rng.permutation(starts) if starts >= count else rng.integers(0, starts, count)
             pairs = {
                 (int(rng.choice(units[first])), int(rng.choice(units[first + step])))
-                for first in firsts[:each].tolist()
+                for first in firsts[:count].tolist()
             }
             yield from sorted(pairs)
 

@@ -105,14 +105,14 @@ def given_shape(text: str, table: LatencyTable) -> Shape:
 
 def shapes(cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values) -> list[Shape]:
     """Return all shapes that pairs of CPUs may have, best first; of equal ones the usual first."""
-    siblings, found = _siblings(len(cpus), rows, columns, values), []
+    siblings, candidates = _siblings(len(cpus), rows, columns, values), []
     for counts in _counts(len(cpus)):
         if counts.threads == 1 and 1 not in siblings:
             continue
         best, distinct = _best(counts, cpus, rows, columns, values)
         if distinct:
-            found.append(best)
-    least = min((shape.misfit for shape in found), default=0.0)
+            candidates.append(best)
+    least = min((shape.misfit for shape in candidates), default=0.0)
 
     def rank(shape: Shape) -> tuple[float, ...]:
         counts = shape.counts
@@ -122,7 +122,7 @@ def shapes(cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values) -> li
         unseen = counts.threads not in siblings
         return steps, unseen, alone, unusual, -counts.threads, counts.packages, shape.misfit
 
-    return sorted(found, key=rank)
+    return sorted(candidates, key=rank)
 
 
 def _counts(cpus: int) -> Iterator[Counts]:
@@ -141,28 +141,28 @@ def _siblings(count: int, rows: Ids, columns: Ids, values: Values) -> set[int]:
         order = np.argsort(-values, kind="stable")  # the least value of each CPU is written last
         better = order[values[order] < nearest[mine[order]]]
         nearest[mine[better]], which[mine[better]] = values[better], other[better]
-    found = set()
+    thread_counts = set()
     for threads in (2, 4):
         if count % threads:
             continue
         for topology in Counts(1, 1, count // threads, threads).topologies(tuple(range(count))):
             if (topology.core[which] == topology.core).mean() >= NEAREST_SHARE:
-                found.add(threads)
-    if not found or float(np.median(nearest)) > SMT_NS:
-        found.add(1)  # pairs of cores with a common L2 are near as well
-    return found
+                thread_counts.add(threads)
+    if not thread_counts or float(np.median(nearest)) > SMT_NS:
+        thread_counts.add(1)  # pairs of cores with a common L2 are near as well
+    return thread_counts
 
 
 def _best(
     counts: Counts, cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values
 ) -> tuple[Shape, bool]:
     """Return the shape in its best numbering, and whether each class is farther than the last."""
-    found = []
+    candidates = []
     for topology in counts.topologies(cpus):
         kind = kinds_of(topology, rows, columns)
         split_home_remote(values, kind)
-        found.append(Shape(counts, topology, misfit_of(values, kind)))
-    best = min(found, key=lambda shape: shape.misfit)
+        candidates.append(Shape(counts, topology, misfit_of(values, kind)))
+    best = min(candidates, key=lambda shape: shape.misfit)
     kind = kinds_of(best.topology, rows, columns)
     split_home_remote(values, kind)
     last, step = 0.0, 1.0

@@ -76,7 +76,7 @@ def find_tiers(
 
     ``rows`` and ``columns`` are indices of CPUs, ``kind`` is the class of each pair.
     """
-    found: list[Tier] = []
+    tiers: list[Tier] = []
     for unit in UNITS:
         ranks = _ranks(topology, unit)
         if ranks is None:
@@ -88,10 +88,10 @@ def find_tiers(
             same = rank[rows] // count == rank[columns] // count
             near, far = rest & same, rest & ~same
             if count % last == 0 and stands_out(values[near], values[far]):
-                found.append(Tier(_name(topology, unit, count), unit.name, count, near))
+                tiers.append(Tier(_name(topology, unit, count), unit.name, count, near))
                 rest = far
                 last = count
-    return found
+    return tiers
 
 
 def stands_out(near: Values, far: Values) -> bool:

@@ -187,33 +187,33 @@ def _places(columns: list[str], rows: list[list[str]], name: str) -> dict[str, l
     """Return by level the ids of all CPUs. The result omits levels that the text lacks."""
     if not {"cpu", "core", "socket"} <= set(columns):
         raise UserError(f"{name} has no columns CPU, Core and Socket: give {GIVEN_RIGHT}")
-    found: dict[str, list[int]] = {}
+    ids: dict[str, list[int]] = {}
     for word, level in _COLUMNS.items():
         if word not in columns:
             continue
         at = columns.index(word)
         cells = [row[at].strip() if at < len(row) else "" for row in rows]
         if all(cell.isascii() and cell.isdigit() for cell in cells):
-            found[level] = [int(cell) for cell in cells]
+            ids[level] = [int(cell) for cell in cells]
         elif level in ("core", "package"):
             raise UserError(f"{name}: column {word} has lines without a number: give {GIVEN_RIGHT}")
     at = columns.index("cpu")
     if not all(row[at].strip().isdigit() and len(row[at]) < 6 for row in rows):
         raise UserError(f"{name}: column CPU has lines without a number: give {GIVEN_RIGHT}")
-    return found
+    return ids
 
 
 def _last_caches(columns: list[str], rows: list[list[str]]) -> list[int]:
     """Return the id of each CPU's last cache, or an empty list if one has none in the text."""
     numbers: dict[tuple[str, str], int] = {}
-    found = []
+    caches = []
     for row in rows:
         cells = dict(zip(columns, map(str.strip, row), strict=False))
         last = next((word for word in _LAST if cells.get(word, "").isdecimal()), None)
         if last is None:
             return []
-        found.append(numbers.setdefault((last, cells[last]), len(numbers)))
-    return found
+        caches.append(numbers.setdefault((last, cells[last]), len(numbers)))
+    return caches
 
 
 def cpu_list(cpus: Sequence[int]) -> str:

@@ -102,16 +102,16 @@ def result_rows(result: Result) -> list[Mapping[str, Any]]:
 
 
 def _metrics(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    seen = dict.fromkeys(name for row in rows for name in row)
-    return [name for name in seen if name not in KEY and name not in FACTS]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if name not in KEY and name not in FACTS]
 
 
 def _groups(side: Side, by_variant: bool) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in side.rows:
         key = tuple(row[name] for name in _PLACE) + ((row["variant"],) if by_variant else ())
-        found.setdefault(key, []).append(row)
-    return found
+        groups.setdefault(key, []).append(row)
+    return groups
 
 
 def compare(request: CompareRequest) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def compare(request: CompareRequest) -> dict[str, Any]:
             f"no result of {a.label} and {b.label} has the same {'variant, ' if by_variant else ''}"
             "experiment, machine, shard size and number of CPUs: nothing to compare"
         )
-    there = [m for m in _metrics(a.rows) if m in set(_metrics(b.rows))]
-    check_names("metric of both", request.metrics, there)
-    first = [name for name in there if name not in a.again | b.again]
+    metrics = [m for m in _metrics(a.rows) if m in set(_metrics(b.rows))]
+    check_names("metric of both", request.metrics, metrics)
+    first = [name for name in metrics if name not in a.again | b.again]
     names = list(dict.fromkeys(request.metrics)) or first
     places = []
     for key in common:

@@ -28,8 +28,8 @@ def read_rows(path: Path) -> list[Row]:
     try:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError, ValueError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{path} is not a complete Parquet file: {said}") from error
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{path} is not a complete Parquet file: {message}") from error
     metadata = table.schema.metadata or {}
     form = metadata.get(b"format", b"").decode("utf-8", "replace")
     if form != FORMAT:

@@ -40,12 +40,12 @@ def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
     binary = pathlib.Path(argv[0])
     host = socket.gethostname()
     try:
-        found = hashlib.sha256(binary.read_bytes()).hexdigest()
+        digest = hashlib.sha256(binary.read_bytes()).hexdigest()
     except OSError as error:
         return {"error": f"worker {host} has no {binary}: {error.strerror}", "status": 2}
-    if found != sha256:
+    if digest != sha256:
         return {
-            "error": f"{binary} of worker {host} is another program (sha256 {found[:12]}, "
+            "error": f"{binary} of worker {host} is another program (sha256 {digest[:12]}, "
             f"here {sha256[:12]}): build the same commit there",
             "status": 2,
         }
@@ -56,8 +56,8 @@ def run_point(argv: list[str], machine: bytes, sha256: str) -> dict[str, Any]:
         call = [*argv[:place], str(copy), *argv[place + 1 :]]
         done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        words = said[-1] if said else f"exit status {done.returncode}"
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        words = lines[-1] if lines else f"exit status {done.returncode}"
         return {"error": f"worker {host}: {words}", "status": 2 if done.returncode == 2 else 1}
     try:
         raw = json.loads(done.stdout)

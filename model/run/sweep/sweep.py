@@ -180,8 +180,8 @@ def _points(
 
 def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
     """Return the points without a row. Those on many CPUs come first, because they take longest."""
-    there = {row_key(row) for row in rows}
-    todo = [point for point in points if point.key not in there]
+    keys = {row_key(row) for row in rows}
+    todo = [point for point in points if point.key not in keys]
     return sorted(todo, key=lambda point: -point.point.cpus)
 
 

@@ -43,9 +43,9 @@ def _declared(name: str) -> Experiment | None:
 def swept(rows: Sequence[Row]) -> list[Swept]:
     """Return a sweep's experiments, sorted by name. One without any figure raises UserError."""
     frame = pd.DataFrame(list(rows))
-    told = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
-    frame["place"] = frame["machine"] + told
-    found = []
+    suffix = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
+    frame["place"] = frame["machine"] + suffix
+    experiments = []
     for name in sorted({str(row["experiment"]) for row in rows}):
         part = frame[frame["experiment"] == name].copy()
         declared = _declared(name)
@@ -60,8 +60,8 @@ def swept(rows: Sequence[Row]) -> list[Swept]:
         order = [v.name for v in declared.variants] if declared is not None else present
         variants = [v for v in order if v in present] + [v for v in present if v not in order]
         title = declared.title if declared is not None else name
-        found.append(Swept(name, title, known, tuple(variants), part))
-    return found
+        experiments.append(Swept(name, title, known, tuple(variants), part))
+    return experiments
 
 
 def _figure(part: pd.DataFrame, metric: Metric, baseline: str | None) -> pd.Series:

@@ -25,11 +25,11 @@ class Search:
     low: float
     high: float
     target: float
-    seen: list[tuple[float, float]] = field(default_factory=list)
+    trials: list[tuple[float, float]] = field(default_factory=list)
 
     def tell(self, value: float, figure: float) -> None:
         """Record the figure at a proposed value."""
-        self.seen.append((value, figure))
+        self.trials.append((value, figure))
 
     def _miss(self, figure: float) -> float:
         return math.log(max(figure, _TINY) / self.target)
@@ -37,25 +37,25 @@ class Search:
     @property
     def best(self) -> float:
         """Return the value whose figure is nearest to the target so far."""
-        return min(self.seen, key=lambda one: abs(self._miss(one[1])))[0]
+        return min(self.trials, key=lambda trial: abs(self._miss(trial[1])))[0]
 
     @property
     def reached(self) -> bool:
         """Whether a value with the published figure was found."""
-        return any(abs(figure / self.target - 1.0) <= NEAR for _, figure in self.seen)
+        return any(abs(figure / self.target - 1.0) <= NEAR for _, figure in self.trials)
 
     def propose(self) -> float | None:
         """Return the next value to try, or None if there is no better one."""
-        if not self.seen:
+        if not self.trials:
             return self.start
-        if self.reached or len(self.seen) >= ROUNDS:
+        if self.reached or len(self.trials) >= ROUNDS:
             return None
-        points = sorted((math.log(value), self._miss(figure)) for value, figure in self.seen)
+        points = sorted((math.log(value), self._miss(figure)) for value, figure in self.trials)
         for (x, miss), (right, other) in pairwise(points):
             if (miss < 0) != (other < 0):
                 # Every other step takes the middle, because interpolation may stay near one end for
                 # long.
-                part = miss / (miss - other) if len(self.seen) % 2 == 0 else 0.5
+                part = miss / (miss - other) if len(self.trials) % 2 == 0 else 0.5
                 return math.exp(x + part * (right - x))
         near = sorted(points, key=lambda point: abs(point[1]))[:2]
         x, miss = near[0]
@@ -64,4 +64,4 @@ class Search:
             slope = (near[1][1] - miss) / (near[1][0] - x)
         step = max(-_LONGEST_STEP, min(_LONGEST_STEP, -miss / slope))
         value = min(self.high, max(self.low, math.exp(x + step)))
-        return None if any(math.isclose(value, old) for old, _ in self.seen) else value
+        return None if any(math.isclose(value, old) for old, _ in self.trials) else value

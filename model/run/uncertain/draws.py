@@ -41,9 +41,9 @@ def seeds(seed: int, count: int) -> list[int]:
 
 def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return points of the unit cube (a row per sample) as values of the inputs (a column each)."""
-    low = np.array([one.low for one in inputs])
-    value = np.array([one.value for one in inputs])
-    high = np.array([one.high for one in inputs])
+    low = np.array([input_.low for input_ in inputs])
+    value = np.array([input_.value for input_ in inputs])
+    high = np.array([input_.high for input_ in inputs])
     below = low + 2 * unit * (value - low)
     above = value + (2 * unit - 1) * (high - value)
     return np.asarray(np.where(unit < 0.5, below, above))
@@ -52,20 +52,20 @@ def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[An
 def nested(inputs: Sequence[Input], data: Mapping[str, Any]) -> list[Input]:
     """Return the inputs, with latencies' ranges limited by nearer and farther latencies."""
     known = {key: value_of(node, key) for key, node in number_nodes(data)}
-    by_name = {one.name: one for one in inputs}
+    by_name = {input_.name: input_ for input_ in inputs}
     chain = [
         by_name.get(key) or Input(key, known[key], known[key], known[key], "")
         for key in ordered_keys(data)
     ]
     low = 0.0
-    for one in chain:
-        low = max(low, one.low)
-        by_name[one.name] = replace(one, low=low)
+    for input_ in chain:
+        low = max(low, input_.low)
+        by_name[input_.name] = replace(input_, low=low)
     high = math.inf
-    for one in reversed(chain):
-        high = min(high, one.high)
-        by_name[one.name] = replace(by_name[one.name], high=high)
-    return [by_name[one.name] for one in inputs]
+    for input_ in reversed(chain):
+        high = min(high, input_.high)
+        by_name[input_.name] = replace(by_name[input_.name], high=high)
+    return [by_name[input_.name] for input_ in inputs]
 
 
 def ordered_keys(data: Mapping[str, Any]) -> list[str]:
@@ -101,11 +101,11 @@ def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int
         return [{} for _ in range(count)]
     unit = latin_hypercube(count, len(inputs), seed)
     drawn = spread(nested(inputs, data), unit)
-    column = {one.name: index for index, one in enumerate(inputs)}
+    column = {input_.name: index for index, input_ in enumerate(inputs)}
     chain = [column[key] for key in ordered_keys(data) if key in column]
     drawn[:, chain] = np.sort(drawn[:, chain], axis=1)
-    for index, one in enumerate(inputs):
-        if one.whole:
+    for index, input_ in enumerate(inputs):
+        if input_.whole:
             drawn[:, index] = np.round(drawn[:, index])
     return [{name: float(row[index]) for name, index in column.items()} for row in drawn]
 

@@ -43,13 +43,13 @@ class Input:
 def machine_inputs(machine: Machine) -> list[Input]:
     """Return the ranged numbers of a machine file, in its order."""
     sources = machine.data.get("source", {})
-    found = []
+    inputs = []
     for key, node in number_nodes(machine.data):
         limits = range_of(node, key)
         if limits is not None:
             value, why = value_of(node, key), source_of(key, sources)
-            found.append(Input(key, value, limits.low, limits.high, why, key in WHOLE))
-    return found
+            inputs.append(Input(key, value, limits.low, limits.high, why, key in WHOLE))
+    return inputs
 
 
 def experiment_inputs(experiment: Experiment, without: str | None = None) -> list[Input]:
@@ -63,10 +63,10 @@ def experiment_inputs(experiment: Experiment, without: str | None = None) -> lis
 
 def distance_order(data: Mapping[str, Any]) -> list[str]:
     """Return the keys of a machine's latencies between CPUs, from the nearest to the farthest."""
-    there = {key for key, _ in number_nodes(data)}
+    known = {key for key, _ in number_nodes(data)}
     keys = []
     for key, unit in _DISTANCES:
-        keys += [key] if key in there else []
+        keys += [key] if key in known else []
         joined = [tier for tier in data.get("tier", ()) if unit and unit in tier]
         joined.sort(key=lambda tier: int(tier[unit]))
         keys += [f"tier.{tier['name']}" for tier in joined]

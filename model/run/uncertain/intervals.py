@@ -47,7 +47,7 @@ class Predicted:
     @property
     def interval(self) -> Interval | None:
         """Return the figure's interval, or None."""
-        return self.row.found(self.name)
+        return self.row.interval_of(self.name)
 
     @property
     def verdict(self) -> bool | None:
@@ -91,9 +91,9 @@ def attach(result: Result, samples: Sequence[Mapping[Key, float | None]]) -> Non
         known = [value for value in values if value is not None]
         if figure.value is None or len(known) < len(values):
             continue
-        found = interval(known)
+        bounds = interval(known)
         published = figure.published if figure.judged else None
-        figure.row.keep(figure.name, found, None if published is None else found.holds(published))
+        figure.row.keep(figure.name, bounds, None if published is None else bounds.holds(published))
 
 
 def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> None:
@@ -105,16 +105,16 @@ def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> 
     if kind == WORKLOAD:
         return
     for figure in list(predicted(result)):
-        found = figure.interval
-        if figure.variant not in variants or found is None or figure.name not in figure.row.COSTS:
+        bounds = figure.interval
+        if figure.variant not in variants or bounds is None or figure.name not in figure.row.COSTS:
             continue
-        found.inputs = {"low": found.low, "high": found.high}
-        found.model = {"factor": factor}
-        found.low, found.high = together(found.low, found.median, found.high, factor)
+        bounds.inputs = {"low": bounds.low, "high": bounds.high}
+        bounds.model = {"factor": factor}
+        bounds.low, bounds.high = together(bounds.low, bounds.median, bounds.high, factor)
         inside = figure.verdict
         if inside is not None and figure.published is not None:
-            inside = found.holds(figure.published)
-        figure.row.keep(figure.name, found, inside)
+            inside = bounds.holds(figure.published)
+        figure.row.keep(figure.name, bounds, inside)
 
 
 def headlines(result: Result) -> list[Predicted]:

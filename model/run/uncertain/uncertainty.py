@@ -82,10 +82,10 @@ def plan_study(request: RunRequest, count: int) -> Study:
     ]
     made = make_samples(request.machine, request.experiment, inputs, count, request.seed)
     plans = [
-        plan_run(replace(request, experiment=one.experiment, machine=one.machine, seed=one.seed))
-        for one in made
+        plan_run(replace(request, experiment=s.experiment, machine=s.machine, seed=s.seed))
+        for s in made
     ]
-    values = tuple(one.values for one in made)
+    values = tuple(sample.values for sample in made)
     return Study(request, tuple(inputs), values, tuple(plans), chosen)
 
 
@@ -121,8 +121,8 @@ def choose(study: Study, ticking: Ticking) -> Study:
         with ticking(f"choosing {param.name}, round {turn}", len(tries)) as tick:
             raws = run_plans(plans, tick)
         for (i, value), plan, (raw,) in zip(tries, plans, raws, strict=True):
-            found = point_metrics(study.request.experiment, plan.points[0], raw)
-            searches[i].tell(value, found[metric.reported])
+            metrics = point_metrics(study.request.experiment, plan.points[0], raw)
+            searches[i].tell(value, metrics[metric.reported])
         turn += 1
     values = tuple(search.best for search in searches)
     plans = [_with(plan, param, v) for plan, v in zip(study.plans, values, strict=True)]
@@ -182,8 +182,8 @@ def figures_of(plan: RunPlan, raws: Sequence[Any]) -> dict[Key, float | None]:
     experiment = plan.request.experiment
     metrics = [point_metrics(experiment, p, raw) for p, raw in zip(plan.points, raws, strict=True)]
     rows = variant_rows(plan, metrics, [[] for _ in raws])
-    found = intervals.predicted_of(rows, experiment.baseline, figures.described(experiment))
-    return {figure.key: figure.value for figure in found}
+    predicted = intervals.predicted_of(rows, experiment.baseline, figures.described(experiment))
+    return {figure.key: figure.value for figure in predicted}
 
 
 def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> None:
@@ -194,20 +194,21 @@ def complete(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -> Non
         intervals.widen(result, error.variants, error.kind, error.factor)
     _attach_lines(result, study, raws)
     shown = intervals.headlines(result)
-    drawn = {one.name: [values[one.name] for values in study.values] for one in study.inputs}
+    names = [input_.name for input_ in study.inputs]
+    drawn = {name: [values[name] for values in study.values] for name in names}
     result.uncertainty = saved.Uncertainty(
         samples=len(samples),
         seed=study.request.seed,
         inputs=[
             saved.Input(
-                name=one.name,
-                value=one.value,
-                low=one.low,
-                high=one.high,
-                why=one.why,
-                drawn=drawn[one.name],
+                name=input_.name,
+                value=input_.value,
+                low=input_.low,
+                high=input_.high,
+                why=input_.why,
+                drawn=drawn[input_.name],
             )
-            for one in study.inputs
+            for input_ in study.inputs
         ],
         calibrated=_calibrated(study),
         figures=[
@@ -248,14 +249,14 @@ def _attach_lines(result: Result, study: Study, raws: Sequence[Sequence[Any]]) -
         if line.variant not in names:
             continue
         at = names.index(line.variant)
-        found = [
-            seen["avg_load_cycles"]
+        cycles = [
+            row["avg_load_cycles"]
             for own in raws
-            for seen in own[at]["lines"]
-            if (seen["object"], seen["line"] + 1) == (line.object, line.line)
+            for row in own[at]["lines"]
+            if (row["object"], row["line"] + 1) == (line.object, line.line)
         ]
-        if len(found) == len(raws):
-            line.interval = intervals.interval(found)
+        if len(cycles) == len(raws):
+            line.interval = intervals.interval(cycles)
             line.overlaps = line.interval.low <= line.high and line.low <= line.interval.high
 
 

@@ -24,9 +24,9 @@ def figure_words(result: Result, name: str) -> tuple[str, Callable[[float], str]
     return words.get(name, name), significant
 
 
-def words(found: Interval, write: Callable[[float], str]) -> str:
+def words(interval: Interval, write: Callable[[float], str]) -> str:
     """Return an interval as text: ``32.8% (19.7% to 40.4%)``."""
-    return f"{write(found.median)} ({write(found.low)} to {write(found.high)})"
+    return f"{write(interval.median)} ({write(interval.low)} to {write(interval.high)})"
 
 
 def shares_of(result: Result, figure: Predicted) -> Mapping[str, float]:
@@ -39,15 +39,15 @@ def shares_of(result: Result, figure: Predicted) -> Mapping[str, float]:
 
     about = result.samples
     place = (figure.variant, figure.place, figure.name)
-    found = [e.values for e in about.figures if (e.variant, e.place, e.figure) == place]
-    values = [value for value in (found[0] if found else ()) if value is not None]
+    series = [e.values for e in about.figures if (e.variant, e.place, e.figure) == place]
+    values = [value for value in (series[0] if series else ()) if value is not None]
     if len(values) < about.samples or len(set(values)) < 2:
         return {}
     ranks = np.argsort(np.argsort(values))
     shares = {
-        each.name: float(np.corrcoef(ranks, np.argsort(np.argsort(each.drawn)))[0, 1]) ** 2
-        for each in about.inputs
-        if len(set(each.drawn)) > 1
+        input_.name: float(np.corrcoef(ranks, np.argsort(np.argsort(input_.drawn)))[0, 1]) ** 2
+        for input_ in about.inputs
+        if len(set(input_.drawn)) > 1
     }
     return {name: share for name, share in shares.items() if share > 4 / about.samples}
 

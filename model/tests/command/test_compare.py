@@ -37,11 +37,11 @@ def test_means_deviations_and_change() -> None:
     b = [row("b", seed, cost=cost) for seed, cost in ((1, 45.0), (2, 50.0), (3, 55.0))]
     data = compare(CompareRequest(side("a", *a), side("b", *b)))
     (place,) = data["places"]
-    (found,) = place["metrics"]
-    assert found["a"] == {"mean": 100.0, "stddev": pytest.approx(0.1), "runs": 3}
-    assert found["b"]["stddev"] == pytest.approx(0.1)
-    assert found["change"] == pytest.approx(-0.5)
-    assert found["p"] < 0.01
+    (metric,) = place["metrics"]
+    assert metric["a"] == {"mean": 100.0, "stddev": pytest.approx(0.1), "runs": 3}
+    assert metric["b"]["stddev"] == pytest.approx(0.1)
+    assert metric["change"] == pytest.approx(-0.5)
+    assert metric["p"] < 0.01
     assert "variant" not in place
 
 

@@ -22,7 +22,7 @@ YIELD = Input("param.yield_ns", 1290, 600, 2200, "")
 
 
 def test_half_of_the_samples_lie_on_each_side_of_the_value() -> None:
-    values = [one["x"] for one in draw([Input("x", 10, 8, 40, "")], {}, 1000, 1)]
+    values = [sample["x"] for sample in draw([Input("x", 10, 8, 40, "")], {}, 1000, 1)]
     below = sorted(value for value in values if value < 10)
     above = sorted(value for value in values if value >= 10)
     assert (len(below), len(above)) == (500, 500)
@@ -42,15 +42,15 @@ def test_inputs_are_drawn_together_and_alike_for_one_seed() -> None:
     first = draw(inputs, {}, 64, 7)
     assert first == draw(inputs, {}, 64, 7)
     assert first != draw(inputs, {}, 64, 8)
-    assert {one["c"] for one in first} == {5.0}
-    a, b = ([one[name] for one in first] for name in ("param.yield_ns", "b"))
+    assert {sample["c"] for sample in first} == {5.0}
+    a, b = ([sample[name] for sample in first] for name in ("param.yield_ns", "b"))
     assert abs(float(np.corrcoef(a, b)[0, 1])) < 0.4
     assert len(set(seeds(7, 64))) == 64
     assert seeds(7, 64) == seeds(7, 64)
 
 
 def test_whole_numbers_stay_whole() -> None:
-    values = {one["n"] for one in draw([Input("n", 8, 4, 16, "", whole=True)], {}, 500, 1)}
+    values = {sample["n"] for sample in draw([Input("n", 8, 4, 16, "", whole=True)], {}, 500, 1)}
     assert values == set(range(4, 17))
 
 
@@ -87,8 +87,8 @@ def test_latencies_keep_their_order_and_their_ranges(seed: int) -> None:
     for values in draw(inputs, data, 50, seed):
         used = [values.get(key, fixed[key]) for key in keys]
         assert used == sorted(used)
-        for one in inputs:
-            assert one.low <= values[one.name] <= one.high
+        for input_ in inputs:
+            assert input_.low <= values[input_.name] <= input_.high
 
 
 def test_tiers_stand_behind_the_unit_that_they_join() -> None:
@@ -109,25 +109,25 @@ def test_latencies_that_are_not_in_order_in_the_file_are_left_alone() -> None:
     data = {"latency_ns": {"llc": wide, "node": {**wide, "value": 20.0}, "remote": 60.0}}
     assert ordered_keys(data) == ["latency_ns.llc", "latency_ns.remote"]
     inputs = machine_inputs(Machine("m", Path("m"), data))
-    assert max(one["latency_ns.node"] for one in draw(inputs, data, 50, 1)) > 60
+    assert max(sample["latency_ns.node"] for sample in draw(inputs, data, 50, 1)) > 60
 
 
 def test_a_sample_has_files_and_arguments_of_its_own() -> None:
     experiment, machine = load_experiment("cpumask-yield"), load_machine("xeon-480")
     inputs = [*machine_inputs(machine), *experiment_inputs(experiment)]
     made = make_samples(machine, experiment, inputs, 20, 5)
-    assert len({one.machine.flat for one in made}) == 20
-    for one in made:
-        data = one.machine.data
-        assert machine_inputs(one.machine) == []  # plain numbers
-        assert data["latency_ns"]["llc"] == one.values["latency_ns.llc"]
+    assert len({sample.machine.flat for sample in made}) == 20
+    for sample in made:
+        data = sample.machine.data
+        assert machine_inputs(sample.machine) == []  # plain numbers
+        assert data["latency_ns"]["llc"] == sample.values["latency_ns.llc"]
         plan = plan_run(
-            RunRequest(one.experiment, one.machine, 480, seed=one.seed, variants=("llc",))
+            RunRequest(sample.experiment, sample.machine, 480, seed=sample.seed, variants=("llc",))
         )
         argv = point_argv(plan, plan.points[0])
-        assert f"yield_ns={one.values['param.yield_ns']:.12g}" in argv
-        assert str(one.machine.flat) in argv
-        assert argv[argv.index("--seed") + 1] == str(one.seed)
+        assert f"yield_ns={sample.values['param.yield_ns']:.12g}" in argv
+        assert str(sample.machine.flat) in argv
+        assert argv[argv.index("--seed") + 1] == str(sample.seed)
     assert "drawn" not in machine.path.read_text()
 
 
@@ -136,11 +136,11 @@ def test_inputs_of_a_variant_are_not_drawn(tmp_path: Path, figures: Path) -> Non
     figures.write_text(text.replace('title = "ours"', 'title = "ours", params = { wake_ns = 7 }'))
     experiment = load_experiment("figures")
     inputs = experiment_inputs(experiment)
-    for one in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1):
-        request = RunRequest(one.experiment, one.machine, 480)
-        drawn = one.values["param.wake_ns"]
-        assert point_params(request, one.experiment.variant("shard"))["wake_ns"] == 7
-        assert point_params(request, one.experiment.variant("pad"))["wake_ns"] == drawn
+    for sample in make_samples(load_machine("xeon-480"), experiment, inputs, 20, 1):
+        request = RunRequest(sample.experiment, sample.machine, 480)
+        drawn = sample.values["param.wake_ns"]
+        assert point_params(request, sample.experiment.variant("shard"))["wake_ns"] == 7
+        assert point_params(request, sample.experiment.variant("pad"))["wake_ns"] == drawn
 
 
 def test_every_estimate_of_an_experiment_has_a_range_and_no_design_choice_has() -> None:
@@ -150,9 +150,9 @@ def test_every_estimate_of_an_experiment_has_a_range_and_no_design_choice_has() 
             assert (param.low is not None) == guess, f"{name}: {param.name}"
 
 
-@pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.toml")))
 def test_every_sample_of_every_preset_is_a_machine_file(name: str) -> None:
     machine, experiment = load_machine(name), load_experiment("cpumask-yield")
     inputs = machine_inputs(machine)
-    for one in make_samples(machine, experiment, inputs, 5, 3):
-        assert one.machine.flat_text.startswith("schedshard-machine 1\n")
+    for sample in make_samples(machine, experiment, inputs, 5, 3):
+        assert sample.machine.flat_text.startswith("schedshard-machine 1\n")

@@ -44,7 +44,7 @@ def test_names_stand_for_entries_where_they_are(tmp_path: Path) -> None:
         '[[param]]\nnames = ["b_us"]\n[[param]]\nname = "c"\nvalue = 5\n[[param]]\nnames = ["a_us"]'
     )
     read = read_experiment(experiment(tmp_path, text))
-    assert [(each["name"], each["value"]) for each in read["param"]] == [
+    assert [(param["name"], param["value"]) for param in read["param"]] == [
         ("b_us", 2), ("c", 5), ("a_us", 1),
     ]  # fmt: skip
     assert read["param"][0]["high"] == 3
@@ -54,7 +54,7 @@ def test_names_stand_for_entries_where_they_are(tmp_path: Path) -> None:
 def test_dots_stand_for_all_entries_that_are_not_named(tmp_path: Path) -> None:
     text = '[[param]]\nname = "b_us"\nvalue = 7\n[[param]]\nnames = ["..."]'
     read = read_experiment(experiment(tmp_path, text))
-    assert [(each["name"], each["value"]) for each in read["param"]] == [("b_us", 7), ("a_us", 1)]
+    assert [(p["name"], p["value"]) for p in read["param"]] == [("b_us", 7), ("a_us", 1)]
 
 
 def test_an_entry_takes_what_it_leaves_out_but_no_range_of_another_value(tmp_path: Path) -> None:
@@ -93,10 +93,10 @@ def test_common_files_in_a_circle_are_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_there_is_one_line(tmp_path: Path, shared: str, text: str, words: str) -> None:
-    with pytest.raises(UserError) as said:
+    with pytest.raises(UserError) as raised:
         parse_experiment(experiment(tmp_path, text, shared))
-    assert words in str(said.value)
-    assert "\n" not in str(said.value)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 WRONG = [
@@ -149,8 +149,8 @@ def test_a_mistake_is_one_line(tmp_path: Path, name: str, old: str, new: str, wo
     path = tmp_path / f"{name}.toml"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     shutil.copytree(EXPERIMENTS / "common", tmp_path / "common")
-    with pytest.raises(UserError) as said:
+    with pytest.raises(UserError) as raised:
         parse_experiment(path)
-    assert words in str(said.value)
-    assert path.name in str(said.value)
-    assert "\n" not in str(said.value)
+    assert words in str(raised.value)
+    assert path.name in str(raised.value)
+    assert "\n" not in str(raised.value)

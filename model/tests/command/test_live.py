@@ -175,24 +175,24 @@ def test_placements_are_the_simulators(real: Path, name: str, placement: str) ->
     points = [Point(variant, n) for n in (3, 9)]
     points += [Point(variant, n, on=order[:n]) for n in (3, 9)]
     raws = execute(RunPlan(request, cpus, tuple(points)))
-    found = [raw["metrics"] for raw in raws]
-    assert found[:2] == found[2:]
+    metrics = [raw["metrics"] for raw in raws]
+    assert metrics[:2] == metrics[2:]
 
 
 def test_pairs_of_every_class(real: Path) -> None:
     machine = load_machine("xeon-8176-8s")
     where = from_tool(machine_topology(machine))
     classes = ["smt", "llc", "board", "remote"]
-    one = pairs_by_class(machine, where.cpus, 1)
-    assert [(pair.latency_class, pair.first) for pair in one] == [(name, 0) for name in classes]
+    pairs = pairs_by_class(machine, where.cpus, 1)
+    assert [(pair.latency_class, pair.first) for pair in pairs] == [(name, 0) for name in classes]
     several = pairs_by_class(machine, where.cpus, 3)
     assert [pair.latency_class for pair in several] == [c for c in classes for _ in range(3)]
     assert len({frozenset((pair.first, pair.second)) for pair in several}) == 12
     # CPU 0 has neither its sibling nor its socket here, others do.
     few = (0, 30, 31, 254, 255, 400)
-    found = pairs_by_class(machine, few, 1)
-    assert [pair.latency_class for pair in found] == classes
-    assert all({pair.first, pair.second} <= set(few) for pair in found)
+    few_pairs = pairs_by_class(machine, few, 1)
+    assert [pair.latency_class for pair in few_pairs] == classes
+    assert all({pair.first, pair.second} <= set(few) for pair in few_pairs)
 
 
 @pytest.mark.parametrize(

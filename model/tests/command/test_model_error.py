@@ -42,9 +42,9 @@ def made(machines: int, points: int, spread: float, rng: np.random.Generator) ->
 def test_nearly_nine_of_ten_new_machines_are_within_the_factor() -> None:
     rng = np.random.default_rng(1)
     held = [
-        abs(math.log(one.measured / one.predicted)) <= math.log(estimate(known, "kind 0").factor)
+        abs(math.log(new.measured / new.predicted)) <= math.log(estimate(known, "kind 0").factor)
         for _ in range(300)
-        for known, one in [(made(12, 5, 0.3, rng), made(1, 1, 0.3, rng)[0])]
+        for known, new in [(made(12, 5, 0.3, rng), made(1, 1, 0.3, rng)[0])]
     ]
     assert 0.83 <= np.mean(held) <= 0.95
 
@@ -58,10 +58,10 @@ def test_a_machine_counts_once_however_many_points_it_has() -> None:
 def test_only_curves_on_which_nothing_was_chosen_count() -> None:
     fitted = replace(residual("a", "locked", 1.01, 420), calibrated=True)
     other = residual("b", "locked", 1.2, 16)
-    found = estimate([fitted, other], "locked")
-    assert found == estimate([other], "locked")
-    assert found.sentence("Zen 2").startswith("validated on 1 curve of 1 machine, to 16 threads")
-    assert found.sentence(None) == (
+    error = estimate([fitted, other], "locked")
+    assert error == estimate([other], "locked")
+    assert error.sentence("Zen 2").startswith("validated on 1 curve of 1 machine, to 16 threads")
+    assert error.sentence(None) == (
         "never validated for locked operations on this type of core; "
         "on others 90% of points are within a factor of 1.20"
     )
@@ -78,14 +78,14 @@ def test_what_unknown_inputs_explain_is_not_the_models_error() -> None:
 
 
 def test_an_interval_keeps_both_parts_apart() -> None:
-    found = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
+    interval = {"low": 90.0, "median": 100.0, "high": 110.0, "samples": 20}
     point = {"threads": 2, "ns_per_op": 100.0, "cycles_per_op": 200.0, "published": 135.0,
              "published_low": 130.0, "published_high": 140.0, "error": -0.26,
-             "published_inside": False, "intervals": {"ns_per_op": found}}  # fmt: skip
+             "published_inside": False, "intervals": {"ns_per_op": interval}}  # fmt: skip
     result = saved_results.result([saved_results.swept("a", point)], sweep="threads")
     widen(result, ["a"], "locked", 1.4)
     (row,) = result.variants[0].rows()
-    wide = row.found("ns_per_op")
+    wide = row.interval_of("ns_per_op")
     assert wide is not None
     assert wide.inputs == {"low": 90.0, "high": 110.0}
     assert wide.model == {"factor": 1.4}
@@ -103,8 +103,8 @@ def test_residuals_are_those_of_the_published_curves() -> None:
     """If this fails after a point was added or changed, run `make fidelity`."""
     want = [(c["name"], c["kind"], float(ns)) for c in CURVES
             for _, ns in c.get("points") or c["pairs"]]  # fmt: skip
-    known = [(one.curve, one.kind, one.measured) for one in known_residuals()]
-    assert [each[:2] for each in known] == [each[:2] for each in want]
+    known = [(r.curve, r.kind, r.measured) for r in known_residuals()]
+    assert [row[:2] for row in known] == [row[:2] for row in want]
     assert [ns for *_, ns in known] == pytest.approx([ns for *_, ns in want], rel=1e-3)
     page = fidelity.PAGE.read_text(encoding="utf-8")
     scores = fidelity.scores_of(known_residuals(), known_residuals())
@@ -115,11 +115,11 @@ def test_residuals_are_those_of_the_published_curves() -> None:
 
 def test_intervals_hold_what_they_promise() -> None:
     """Nine of ten blind points are inside, at least three of four of each kind."""
-    scores = [one for one in fidelity.scores_of(known_residuals(), known_residuals())
-              if not one.of.calibrated]  # fmt: skip
-    assert 0.85 <= np.mean([one.inside for one in scores]) <= 0.95
-    for kind in {one.of.kind for one in scores}:
-        assert np.mean([one.inside for one in scores if one.of.kind == kind]) > 0.75
+    scores = [score for score in fidelity.scores_of(known_residuals(), known_residuals())
+              if not score.of.calibrated]  # fmt: skip
+    assert 0.85 <= np.mean([score.inside for score in scores]) <= 0.95
+    for kind in {score.of.kind for score in scores}:
+        assert np.mean([score.inside for score in scores if score.of.kind == kind]) > 0.75
 
 
 def test_doctor_says_what_a_run_says() -> None:

@@ -39,9 +39,9 @@ def test_a_table_row_is_the_median_of_its_class() -> None:
     metrics = [{"ns_per_op": ns, "cycles_per_op": 2 * ns} for ns in (50.0, 40.0, 48.0, 300.0)]
     published = load_experiment("ping-pong").published_on("xeon-8176-8s")
     rows = pair_variants([(variant, p) for p in places], metrics, [[]] * 4, published)
-    found = saved_results.result([row.to_data() for row in rows], sweep="pairs", published=BAND)
-    assert isinstance(found, Pairs)
-    near, far = class_rows(found)
+    result = saved_results.result([row.to_data() for row in rows], sweep="pairs", published=BAND)
+    assert isinstance(result, Pairs)
+    near, far = class_rows(result)
     assert (near.where, near.ns, near.low, near.high) == ("0 with 3", 48.0, 40.0, 50.0)
     assert (far.where, far.ns) == ("0 and 9", 300.0)
     assert near.accepted

@@ -149,7 +149,7 @@ def test_shard_size_reaches_the_structures(cli: Cli, real: Path, tmp_path: Path)
     assert max(cost[2]) < min(cost[64])
 
 
-@pytest.mark.parametrize("name", sorted(each.stem for each in MACHINES.glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.toml")))
 def test_topology_and_plan_of_every_preset(real: Path, name: str) -> None:
     data = machine_topology(load_machine(name))
     planned = [cpu for shard in data["plan"]["shards"] for cpu in shard["cpus"]]
@@ -178,7 +178,7 @@ def test_machine_files_that_make_no_sense(
 def test_two_cpus_take_turns_on_every_machine(cli: Cli, real: Path, tmp_path: Path) -> None:
     """Regression: on machines whose stores are forwarded in no time, 'read-store' never ended."""
     sim = real / "model" / "experiments" / "schedshard-sim"
-    for name in (each["name"] for each in cli("machine", "list", "--json").json["machines"]):
+    for name in (entry["name"] for entry in cli("machine", "list", "--json").json["machines"]):
         words = ("--pair", "0,1", "--param", "warm_up_ops=1", "--param", "measured_ops=2",
                  "--param", "home=0")  # fmt: skip
         machine = load_machine(name).flat

@@ -53,8 +53,8 @@ def test_sixteen_cpus_pay_nothing_for_sharding(
         path.write_text(re.sub(r"^(packages|llcs_per_node) = \d", r"\1 = 1", text, flags=re.M))
         machine = str(path)
         assert cpu_count(load_machine(machine)) == 16
-    found = costs(experiment, machine, 16, ("stock", "shard"))
-    stock, shard = found["stock"], found["shard"]
+    by_layout = costs(experiment, machine, 16, ("stock", "shard"))
+    stock, shard = by_layout["stock"], by_layout["shard"]
     assert stock["cycles_per_set"] > 0
     # Waiters sleep on an expensive mutex. With sharding hardly any do, so cycles per wake-up
     # would divide by very few wake-ups.
@@ -67,9 +67,9 @@ def test_sixteen_cpus_pay_nothing_for_sharding(
 @pytest.mark.long
 @pytest.mark.parametrize("machine", ["xeon-8358-2s", "sierra-forest-192"])
 def test_no_layout_is_cheaper_for_a_set_or_a_find(real: Path, machine: str) -> None:
-    found = costs("ffmpeg-rt", machine, None)
-    ours = found.pop("shard")
-    assert len(found) == 9
-    for name, figures in found.items():
+    by_layout = costs("ffmpeg-rt", machine, None)
+    ours = by_layout.pop("shard")
+    assert len(by_layout) == 9
+    for name, figures in by_layout.items():
         for figure in ("cycles_per_set", "cycles_per_find", "cycles_per_wakeup"):
             assert 0 < ours[figure] <= figures[figure], f"{figure} of {name}"

@@ -163,9 +163,9 @@ def test_curve_errors() -> None:
         {"threads": n, "error": e, **known} for n, e in ((1, 9.0), (2, -0.1), (4, 0.3), (8, 0.2))
     ]
     points.append({"threads": 16, "ns_per_op": 1.0})
-    found = saved_results.result([saved_results.swept("a", *points)], sweep="threads")
-    assert isinstance(found, Curve)
-    (curve,) = found.variants
+    result = saved_results.result([saved_results.swept("a", *points)], sweep="threads")
+    assert isinstance(result, Curve)
+    (curve,) = result.variants
     assert curve_errors(curve, 2) == [0.1, 0.3, 0.2]
     assert curve.judge(curve_errors(curve, 2)) == (0.2, 0.3)
     assert curve.judge(curve_errors(curve, 4)) == pytest.approx((0.25, 0.3))

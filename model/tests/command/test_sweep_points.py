@@ -85,10 +85,10 @@ def test_relative_figures_are_of_the_same_point_and_seed(figures: Path) -> None:
         fps = 10.0 * point.known["seed"] * (2.0 if point.known["variant"] == "pad" else 1.0)
         figure = {"fps": fps, "kernel_share": 0.1, "map_bytes": 64.0, "cycles_per_set": 5.0}
         rows.append(make_row(point, {**raw(), "metrics": figure}))
-    (one,) = swept(rows)
-    frame = one.frame
+    (experiment,) = swept(rows)
+    frame = experiment.frame
     assert set(frame[frame["variant"] == "pad"]["figure fps_relative"]) == {2.0}
     assert set(frame[frame["variant"] == "shard"]["figure fps_relative"]) == {1.0}
-    assert one.variants == ("stock", "pad", "shard")
+    assert experiment.variants == ("stock", "pad", "shard")
     (alone,) = swept([row for row in rows if row["variant"] == "pad"])
     assert alone.frame["figure fps_relative"].isna().all()

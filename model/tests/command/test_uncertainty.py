@@ -48,10 +48,10 @@ def naive(values: list[float], percent: float) -> float:
 def test_percentiles(count: int) -> None:
     rng = random.Random(count)
     values = [rng.lognormvariate(0, 2) for _ in range(count)]
-    found = interval(values)
-    assert found.samples == count
+    bounds = interval(values)
+    assert bounds.samples == count
     for name, percent in (("low", 5), ("median", 50), ("high", 95)):
-        assert getattr(found, name) == pytest.approx(naive(values, percent))
+        assert getattr(bounds, name) == pytest.approx(naive(values, percent))
 
 
 @pytest.mark.parametrize("count", [20, 40])
@@ -71,12 +71,12 @@ def test_variants_are_compared_within_a_sample(cli: Cli) -> None:
     assert costs["low"] < costs["median"] < costs["high"]  # follows latency_ns.memory
     # All but llc follow it alike: their costs relative to each other do not vary.
     for name in ("node", "llc-byte", "sbm"):
-        found = rows[name]["interval"]
-        assert found["high"] - found["low"] < 1e-4 * found["median"]
-        assert found == rows[name]["intervals"]["relative"]
-        assert found["median"] == pytest.approx(rows[name]["relative"], rel=1e-4)
+        bounds = rows[name]["interval"]
+        assert bounds["high"] - bounds["low"] < 1e-4 * bounds["median"]
+        assert bounds == rows[name]["intervals"]["relative"]
+        assert bounds["median"] == pytest.approx(rows[name]["relative"], rel=1e-4)
     # llc follows yield_ns as well, and nothing else.
-    drawn = {one["name"]: one["drawn"] for one in data["uncertainty"]["inputs"]}
+    drawn = {input_["name"]: input_["drawn"] for input_ in data["uncertainty"]["inputs"]}
     expected = [rows["llc"]["relative"] * value / 1290 for value in drawn["param.yield_ns"]]
     assert rows["llc"]["interval"]["low"] == pytest.approx(naive(expected, 5), rel=1e-3)
     assert rows["llc"]["interval"]["high"] == pytest.approx(naive(expected, 95), rel=1e-3)
@@ -117,11 +117,11 @@ def test_a_calibrated_input_is_chosen_again_in_each_sample(cli: Cli, figures: Pa
     data = cli("run", "figures", "--uncertainty", "30", "--json").json
     made = data["uncertainty"]["calibrated"]
     assert (made["name"], made["target"], made["missed"]) == ("param.row_us", 0.2, 0)
-    names = [one["name"] for one in data["uncertainty"]["inputs"]]
+    names = [input_["name"] for input_ in data["uncertainty"]["inputs"]]
     assert "param.row_us" not in names
     assert "param.wake_ns" in names
-    found = data["variants"][0]["interval"]["kernel_share"]
-    assert 0.195 < found["low"] <= found["high"] < 0.205
+    bounds = data["variants"][0]["interval"]["kernel_share"]
+    assert 0.195 < bounds["low"] <= bounds["high"] < 0.205
     # row_us follows wake_ns, which is 50 to 200: the stand-in's share is 0.21 at 150 us and 100 ns.
     assert made["interval"]["low"] < 100 < 200 < made["interval"]["high"]
 
@@ -152,7 +152,7 @@ def test_a_search_finds_the_value(
         search.tell(value, figure(value))
     assert search.reached
     assert figure(search.best) == pytest.approx(target, rel=0.02)
-    assert len(search.seen) <= ROUNDS
+    assert len(search.trials) <= ROUNDS
 
 
 def test_a_search_that_cannot_find_it_stops_at_the_end() -> None:
@@ -182,16 +182,16 @@ def test_nothing_with_a_range_means_seeds_only(cli: Cli, figures: Path, tmp_path
     machine = load_machine("epyc-7763-2s")
     plain = tmp_path / "plain.toml"
     content = copy.deepcopy(machine.data) | {"name": "plain"}
-    for one in machine_inputs(machine):
-        set_number(content, one.name, one.value, "without its range")
+    for input_ in machine_inputs(machine):
+        set_number(content, input_.name, input_.value, "without its range")
     plain.write_text(tomlkit.dumps(content))
     args = ("run", "atomic-inc", "--machine", plain, "--cpus", "2", "--uncertainty", "20")
     assert experiment_inputs(load_experiment("atomic-inc")) == []
     outcome = cli(*args)
     assert outcome.status == 0, outcome.err
-    said = " ".join(outcome.out.split())
-    assert "from 20 seeds: neither the machine file nor the experiment has an input" in said
+    text = " ".join(outcome.out.split())
+    assert "from 20 seeds: neither the machine file nor the experiment has an input" in text
     data = cli(*args, "--json").json
     assert data["uncertainty"]["inputs"] == []
-    found = data["variants"][0]["points"][0]["intervals"]["cycles_per_op"]
-    assert found["low"] < found["high"]  # the stand-in adds seed / 1000
+    bounds = data["variants"][0]["points"][0]["intervals"]["cycles_per_op"]
+    assert bounds["low"] < bounds["high"]  # the stand-in adds seed / 1000

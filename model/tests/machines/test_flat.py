@@ -121,28 +121,28 @@ def test_a_regular_machine() -> None:
     assert {"latency_ns llc 20.5", "latency_ns home_remote 200.0", "protocol z 0.0"} < set(lines)
     assert "op_cycles store_buffer 56.0" in lines
     assert lines[-1] == "cpu 63 1 3 7 15 31 1"
-    found = places_of(WHOLE)
-    assert found[0] == Place(0, 0, 0, 0, 0, 0)
-    assert found[32] == Place(0, 0, 0, 0, 0, 1)
+    place_of = places_of(WHOLE)
+    assert place_of[0] == Place(0, 0, 0, 0, 0, 0)
+    assert place_of[32] == Place(0, 0, 0, 0, 0, 1)
     adjacent = places_of(WHOLE.replace("threads-last", "threads-adjacent"))
     assert adjacent[1] == Place(0, 0, 0, 0, 0, 1)
 
 
 def test_a_cache_over_two_nodes() -> None:
     """Sub-NUMA clusters: an LLC over two nodes."""
-    found = places_of(WHOLE.replace("llcs_per_node = 2", "llcs_per_package = 1"))
-    assert (found[0].llc, found[0].node) == (0, 0)
-    assert (found[3].llc, found[3].node) == (0, 1)
+    place_of = places_of(WHOLE.replace("llcs_per_node = 2", "llcs_per_package = 1"))
+    assert (place_of[0].llc, place_of[0].node) == (0, 0)
+    assert (place_of[3].llc, place_of[3].node) == (0, 1)
 
 
 def test_an_irregular_machine() -> None:
-    found = places_of(UNEVEN)
-    assert list(found) == [0, 1, 2, 3, 4, 6, 8, 9, 10, 11]
-    assert found[8] == found[0]._replace(thread=1)
-    assert found[9].l2 == found[0].l2 != found[2].l2
+    place_of = places_of(UNEVEN)
+    assert list(place_of) == [0, 1, 2, 3, 4, 6, 8, 9, 10, 11]
+    assert place_of[8] == place_of[0]._replace(thread=1)
+    assert place_of[9].l2 == place_of[0].l2 != place_of[2].l2
     # The file gives neither cores nor L2s for these CPUs: each CPU has its own.
-    assert found[4] == Place(1, 1, 1, 2, 4, 0)
-    assert found[6] == Place(1, 1, 1, 3, 5, 0)
+    assert place_of[4] == Place(1, 1, 1, 2, 4, 0)
+    assert place_of[6] == Place(1, 1, 1, 3, 5, 0)
 
 
 def test_tiers_are_sorted_and_have_their_groups() -> None:
@@ -304,9 +304,9 @@ def test_each_rule_is_checked(whole: str, old: str, new: str, words: str) -> Non
     data = tomllib.loads(whole.replace(old, new, 1))
     with pytest.raises(UserError) as raised:
         flat_text(data, "file")
-    said = str(raised.value)
-    assert said.startswith("file: ")
-    assert words in said
+    message = str(raised.value)
+    assert message.startswith("file: ")
+    assert words in message
 
 
 def test_a_message_is_short_and_printable() -> None:

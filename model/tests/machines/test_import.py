@@ -133,9 +133,9 @@ def test_a_machine_by_its_shape(tmp_path: Path) -> None:
 
 def test_without_a_topology_two_shapes_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     csv = write(tmp_path / "a.csv", shape(1, 4, 8).expand(), COMPLEX_NS)
-    said = failure(csv, "--out", tmp_path / "a.toml", status=3)
-    assert "--shape 1x4x8x1 (misfit 2." in said
-    assert "--shape 4x1x8x1 (misfit 2." in said
+    message = failure(csv, "--out", tmp_path / "a.toml", status=3)
+    assert "--shape 1x4x8x1 (misfit 2." in message
+    assert "--shape 4x1x8x1 (misfit 2." in message
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
@@ -216,9 +216,9 @@ def test_without_out_the_machine_goes_to_stdout(tmp_path: Path) -> None:
 def test_irregular_machines_are_written_out(tmp_path: Path) -> None:
     """One core complex of 2 cores among those of 4; and numbers with holes in any order."""
     llc = np.array([0] * 4 + [1] * 4 + [2] * 2 + [3] * 4)
-    one, core = np.zeros(14, dtype=np.int64), np.arange(14)
+    zeros, core = np.zeros(14, dtype=np.int64), np.arange(14)
     unequal = make_topology(
-        range(14), {"package": one, "node": one, "llc": llc, "l2": core, "core": core}
+        range(14), {"package": zeros, "node": zeros, "llc": llc, "l2": core, "core": core}
     )
     base = shape(2, 3, 3, 2).expand()
     cpus = np.random.default_rng(1).permutation(len(base.cpus) * 2)[: len(base.cpus)]
@@ -232,10 +232,10 @@ def test_irregular_machines_are_written_out(tmp_path: Path) -> None:
 def test_a_topology_that_the_latencies_contradict_is_reported(tmp_path: Path) -> None:
     csv = write(tmp_path / "a.csv", shape(1, 4, 4).expand(), COMPLEX_NS)
     result = run(csv, "--shape", "1x2x8x1", "--out", tmp_path / "m.toml")
-    said = "disagreement: the latencies fit 1 package x 4 LLCs x 4 cores x 1 thread better"
-    assert said in result.output
+    warning = "disagreement: the latencies fit 1 package x 4 LLCs x 4 cores x 1 thread better"
+    assert warning in result.output
     machine = tomllib.loads((tmp_path / "m.toml").read_text(encoding="utf-8"))
-    assert said in machine["source"]["topology"]
+    assert warning in machine["source"]["topology"]
     assert "disagreement" not in run(csv, "--shape", "1x4x4x1").output
 
 

@@ -61,8 +61,8 @@ def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, A
         for i in range(len(topology.cpus))
         for j in range(i)
     ]
-    found = [{"a": 0, "b": 1, "home": 2, "ns": ns} for ns in homes or []]
-    return {"cpu": 0, "samples": 5, "ops_ns": OPS_NS, "pairs": pairs, "homes": found}
+    entries = [{"a": 0, "b": 1, "home": 2, "ns": ns} for ns in homes or []]
+    return {"cpu": 0, "samples": 5, "ops_ns": OPS_NS, "pairs": pairs, "homes": entries}
 
 
 @pytest.mark.slow(reason="it measures this host")

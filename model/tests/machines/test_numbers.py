@@ -81,8 +81,8 @@ tier = "made up"
 
 def uncertain(data: Mapping[str, Any]) -> dict[str, Range]:
     """Every number that has a range."""
-    found = ((key, range_of(node, key)) for key, node in number_nodes(data))
-    return {key: limits for key, limits in found if limits is not None}
+    ranges = ((key, range_of(node, key)) for key, node in number_nodes(data))
+    return {key: limits for key, limits in ranges if limits is not None}
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_changed_number_is_what_the_tools_read(
     assert changed.data["source"][key].startswith("drawn")
     assert value_of(number_node(changed.data, key)) == kept
     name = key.replace(".", " ")
-    line = next(one for one in changed.flat_text.splitlines() if one.startswith(f"{name} "))
+    line = next(row for row in changed.flat_text.splitlines() if row.startswith(f"{name} "))
     assert repr(float(kept)) in line.split(" ")
     assert set(uncertain(changed.data)) == set(uncertain(before.data)) - {key}
 

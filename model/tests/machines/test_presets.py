@@ -83,7 +83,7 @@ def test_shape_and_numbering(name: str) -> None:
     counts, level, first = SHAPES[name]
     topology = topology_of(name)
     levels = ("package", "node", "llc", "core")
-    assert (len(topology.cpus), *(topology.count(one) for one in levels)) == counts
+    assert (len(topology.cpus), *(topology.count(unit) for unit in levels)) == counts
     ids = topology.ids(level)
     cpus = [cpu for cpu, group in zip(topology.cpus, ids.tolist(), strict=True) if group == 0]
     assert cpu_list(cpus) == first
@@ -139,9 +139,9 @@ def test_a_guess_has_a_range_that_its_source_names(name: str) -> None:
             assert limits is not None, f"{name}: {key} is a guess without a range"
             assert limits.low < limits.high, f"{name}: {key}"
         if source.startswith("estimate"):
-            said = re.match(r"estimate, ([0-9.]+) to ([0-9.]+): ", source)
-            assert said, f"{name}: the source of {key} must begin 'estimate, LOW to HIGH: '"
-            assert (float(said[1]), float(said[2])) == limits, f"{name}: {key}"
+            match = re.match(r"estimate, ([0-9.]+) to ([0-9.]+): ", source)
+            assert match, f"{name}: the source of {key} must begin 'estimate, LOW to HIGH: '"
+            assert (float(match[1]), float(match[2])) == limits, f"{name}: {key}"
         if limits is not None:
             assert limits.low <= value_of(node, key) <= limits.high
 
@@ -161,16 +161,16 @@ def test_tiers_lie_between_the_levels_around_them(name: str) -> None:
     sizes = {"cpus": len(load_machine(name).places)}
     topology = topology_of(name)
     sizes |= {f"{unit}s": topology.count(unit) for unit in ("core", "llc", "node", "package")}
-    found = {}
+    tiers = {}
     order = {"cores": ("smt", "llc"), "llcs": ("llc", "node"), "nodes": ("node", "package")}
     for tier in machine.get("tier", []):
         (unit,) = set(TIER_UNITS) & tier.keys()
         groups, ns = sizes[unit] // tier[unit], value_of(tier["ns"])
-        found[tier["name"]] = (groups, sizes["cpus"] // groups, ns)
+        tiers[tier["name"]] = (groups, sizes["cpus"] // groups, ns)
         near, far = order.get(unit, ("package", "remote"))
         assert latency.get(near, 0) <= ns <= latency[far], f"{name}: {tier['name']}"
         assert source_of(f"tier.{tier['name']}", machine["source"]) != "no source"
-    assert found == TIERS.get(name, {})
+    assert tiers == TIERS.get(name, {})
 
 
 def _tails(number: str) -> list[str]:

@@ -45,7 +45,7 @@ def weighed(matrix: Matrix, topology: Topology) -> Evidence:
 def best(matrix: Matrix, cpus: tuple[int, ...] | None = None) -> list[str]:
     """The two best shapes as text."""
     table = LatencyTable("t", cpus or tuple(range(len(matrix))), matrix)
-    return [str(one.counts) for one in shapes(table.cpus, *table.pairs())[:2]]
+    return [str(fit.counts) for fit in shapes(table.cpus, *table.pairs())[:2]]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_the_best_shapes_contain_that_of_the_machine(
     form: Regular, ns: dict[str, float], expected: list[str], numbering: str
 ) -> None:
     topology = Regular(**{**form.__dict__, "numbering": numbering}).expand()
-    found = best(latencies(topology, ns, 0.05, 5))
-    assert found[: len(expected)] == expected
+    fits = best(latencies(topology, ns, 0.05, 5))
+    assert fits[: len(expected)] == expected
 
 
 def test_siblings_that_are_no_nearer_than_cores_of_a_cache() -> None:
@@ -90,7 +90,7 @@ def test_packages_that_take_turns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("2x8x8", "is not a shape: give packages x caches x cores x threads"),
         ("0x1x1x8", "is not a shape"),
@@ -98,9 +98,9 @@ def test_packages_that_take_turns() -> None:
         ("1x2x8x2", "has 32 CPUs, and t 8: give"),
     ],
 )
-def test_a_wrong_shape_is_refused(text: str, said: str) -> None:
+def test_a_wrong_shape_is_refused(text: str, words: str) -> None:
     table = LatencyTable("t", tuple(range(8)), latencies(shape(1, 2, 4).expand(), RING, 0.05, 1))
-    with pytest.raises(UserError, match=said) as raised:
+    with pytest.raises(UserError, match=words) as raised:
         given_shape(text, table)
     assert "\n" not in str(raised.value)
 
@@ -113,9 +113,9 @@ def test_a_shape_that_is_named_gives_the_classes(
     want = shape(packages, llcs, cores, threads).expand()
     matrix = latencies(want, COMPLEX_NS, 0.04, data.draw(st.integers(0, 99)))
     table = LatencyTable("t", want.cpus, matrix)
-    found = given_shape(str(Counts(packages, llcs, cores, threads)), table)
-    assert same(found.topology, want)
-    for name, item in weighed(matrix, found.topology).classes.items():
+    fit = given_shape(str(Counts(packages, llcs, cores, threads)), table)
+    assert same(fit.topology, want)
+    for name, item in weighed(matrix, fit.topology).classes.items():
         assert item.median == pytest.approx(COMPLEX_NS[name], rel=0.16)
 
 
@@ -145,9 +145,9 @@ def test_tiers_of_tiers() -> None:
     want = shape(1, 16, 4).expand()
     matrix = tiered(want, want.llc // 2, 60.0, 0.02, 5)
     half = (want.llc[:, None] // 8 == want.llc[None, :] // 8) & (matrix > 95.0)
-    found = weighed(np.where(half, matrix * 0.8, matrix), want).tiers
-    assert [tier.count for tier in found] == [2, 8]
-    assert [round(tier.median) for tier in found] == [60, 81]
+    tiers = weighed(np.where(half, matrix * 0.8, matrix), want).tiers
+    assert [tier.count for tier in tiers] == [2, 8]
+    assert [round(tier.median) for tier in tiers] == [60, 81]
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
@@ -216,7 +216,7 @@ def test_without_caches_a_package_is_the_last_cache() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("", "is not the text of 'lscpu -p'"),
         ("0,0,0,0\n", "is not the text of 'lscpu -p'"),
@@ -232,10 +232,10 @@ def test_without_caches_a_package_is_the_last_cache() -> None:
         (f"<!DOCTYPE t [{ENTITIES}]><topology>&a8;</topology>", "not XML"),
     ],
 )
-def test_a_text_that_is_no_topology_is_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_a_text_that_is_no_topology_is_refused(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text(text, encoding="ascii")
-    with pytest.raises(UserError, match=said) as raised:
+    with pytest.raises(UserError, match=words) as raised:
         read_given(path)
     assert "\n" not in str(raised.value)
 

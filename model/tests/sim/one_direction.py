@@ -57,8 +57,8 @@ def main(libraries: list[str]) -> int:
         if len(graph) < 2:
             print(f"{library}: {len(graph)} files, which is not a library to check")
             status = 1
-        elif found := circle(graph):
-            print(f"{library}: files use each other: {found}")
+        elif cycle := circle(graph):
+            print(f"{library}: files use each other: {cycle}")
             status = 1
         else:
             print(f"{library}: {len(graph)} files")
