@@ -60,14 +60,14 @@ def fragments_of(layout: Layout, name: str) -> Iterator[Path]:
 
 def _of_host(layout: Layout, modules: Path | None) -> Configuration:
     files = (Path(f"/boot/config-{platform.release()}"), Path("/proc/config.gz"))
-    found = next((path for path in files if path.is_file()), None)
-    if found is None:
+    file = next((path for path in files if path.is_file()), None)
+    if file is None:
         raise UserError(
             f"no {' and no '.join(map(str, files))}: give another configuration with --config"
         )
     if modules is None and not _LOADED.is_file():
         raise UserError(f"no {_LOADED}: give lsmod's output in a file with --modules")
-    return Configuration(HOST, tuple(fragments_of(layout, HOST)), found, modules or _LOADED)
+    return Configuration(HOST, tuple(fragments_of(layout, HOST)), file, modules or _LOADED)
 
 
 def resolve(

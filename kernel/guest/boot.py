@@ -142,7 +142,7 @@ class Booted:
     log: Path
     ending: Ending
     seconds: float
-    said: str = ""  # the emulator's own message
+    message: str = ""  # the emulator's own message
     lines: list[str] = field(default_factory=list)
     stale: int = 0  # boots before this one that a stale breakpoint ended
 
@@ -307,13 +307,13 @@ def _watch(
             process.wait(_POLL_SECONDS)
 
 
-def _said(path: Path) -> str:
+def _message(path: Path) -> str:
     """Return the emulator's last message without its name, or the plugin's first error."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    told = [line for line in lines if "warning: " not in line and "terminating on" not in line]
+    messages = [line for line in lines if "warning: " not in line and "terminating on" not in line]
     # After an error of the plugin the emulator prints messages, which the error has caused.
-    own = [line for line in told if line.startswith("schedshard: ")]
-    message = own[0] if own else told[-1] if told else ""
+    own = [line for line in messages if line.startswith("schedshard: ")]
+    message = own[0] if own else messages[-1] if messages else ""
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", message)
 
 
@@ -378,10 +378,10 @@ def emulate(
     seconds = time.monotonic() - started
     # An incomplete last line is ignored: "ok 1" may be the beginning of "ok 12".
     follower.read()
-    booted = Booted(log, ending, seconds, _said(complaints), follower.lines)
+    booted = Booted(log, ending, seconds, _message(complaints), follower.lines)
     if ending is Ending.FAILED:
         code = process.returncode
-        why = booted.said or (
+        why = booted.message or (
             f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         )
         raise UserError(f"{argv[0]}: {why} (its messages: {layout.shown(complaints)})", status=1)

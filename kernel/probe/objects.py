@@ -147,7 +147,7 @@ class Objects:
 
     def _walk(self) -> None:
         queue: deque[tuple[int, DIE, str, str]] = deque()
-        seen: set[int] = set()
+        visited: set[int] = set()
         runqueues = self._image.find("runqueues")
         rq = self.layouts.die("rq")
         if runqueues is not None and rq is not None:
@@ -160,9 +160,9 @@ class Objects:
                 queue.append((symbol.address, die, name, name))
         while queue and len(self._found) < _MOST_OBJECTS:
             address, die, name, kind = queue.popleft()
-            if address in seen:
+            if address in visited:
                 continue
-            seen.add(address)
+            visited.add(address)
             struct = "nohz" if kind == "nohz" else die_name(die)
             for pointer in self._pointers_of(struct, die):
                 for place, to, target in self._ends(address, pointer):

@@ -94,7 +94,7 @@ class C2cRequest:
 
 
 @dataclass
-class _Seen:
+class _View:
     """Data read from the guest's memory while it existed."""
 
     lines: list[NamedLine] = field(default_factory=list)
@@ -135,22 +135,22 @@ def _checked(data: Mapping[str, Any]) -> raw.KernelRun:
 
 
 def _look(
-    image: Image, program: Path | None, cpus: int, seen: _Seen, ram: Ram, data: Mapping[str, Any]
+    image: Image, program: Path | None, cpus: int, view: _View, ram: Ram, data: Mapping[str, Any]
 ) -> None:
     run = _checked(data)
     objects = Objects(image, ram, cpus, [line.start for line in run.lines])
-    seen.lines = [_named(line, objects) for line in run.lines]
+    view.lines = [_named(line, objects) for line in run.lines]
     pcs = {access.instruction for line in run.lines for access in line.accesses}
     frames = {pc - 1: _own(chain) for pc, chain in resolve(program or image.path, pcs).items()}
-    seen.names = Names(frames, objects.layouts)
-    seen.known = known_names(seen.lines, seen.names)
+    view.names = Names(frames, objects.layouts)
+    view.known = known_names(view.lines, view.names)
 
 
 def look(image: Image, cpus: int, ram: Ram, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of a kernel's lines and code, for use when its memory is gone."""
-    seen = _Seen()
-    _look(image, None, cpus, seen, ram, data)
-    return seen.known
+    view = _View()
+    _look(image, None, cpus, view, ram, data)
+    return view.known
 
 
 def _group(kind: str) -> str:
@@ -225,7 +225,7 @@ def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest
 
 
 def _keep_names(
-    path: Path, request: C2cRequest, kernel: Kernel, run: raw.KernelRun, seen: _Seen
+    path: Path, request: C2cRequest, kernel: Kernel, run: raw.KernelRun, view: _View
 ) -> None:
     """Write the names for a trace beside it, for replay."""
     beside = {
@@ -236,7 +236,7 @@ def _keep_names(
         "extra_mb": find_workload(request.workload).extra_mb,
         "partial": run.partial,
         "functions": [function.to_data() for function in run.functions],
-        **seen.known,
+        **view.known,
     }
     write_atomic(names_path(path), to_json(beside))
 
@@ -251,7 +251,7 @@ def one_kernel(
     """Boot one kernel, run the workload, and return the report."""
     shape, workload = request.shape, find_workload(request.workload)
     name = f"c2c-{kernel.name}-{request.workload}-{shape.name}"
-    seen = _Seen()
+    view = _View()
     program = build_guest(layout)[workload.program] if workload.program else None
 
     saved = new_trace(request.trace, True) if request.trace is not None else nullcontext()
@@ -260,15 +260,15 @@ def one_kernel(
         watch = _watch(layout, recorded, kernel, name, image, program, topology)
 
         def see(ram: Ram, data: Mapping[str, Any]) -> None:
-            _look(image, program, shape.cpus, seen, ram, data)
+            _look(image, program, shape.cpus, view, ram, data)
 
         done = probe(layout, _boot_request(request, kernel, name), watch, on_line, see)
         wanted = set(request.objects)
-        lines = [line for line in seen.lines if not wanted or line.kind.partition(".")[0] in wanted]
-        shown = hottest(lines, request.lines, seen.names)
+        lines = [line for line in view.lines if not wanted or line.kind.partition(".")[0] in wanted]
+        shown = hottest(lines, request.lines, view.names)
     run = _checked(done.raw)
     if request.trace is not None:
-        _keep_names(request.trace, request, kernel, run, seen)
+        _keep_names(request.trace, request, kernel, run, view)
     wakes, virtual = _calls(run, WAKE_UPS), run.model.virtual_ns
     return KernelVariant(
         name=kernel.name,
@@ -278,7 +278,7 @@ def one_kernel(
         hitm_total=run.hitm,
         partial=run.partial or not done.booted.lines,
         wake_ups=wakes,
-        hitm_a_wake_up=_per_wake(run, seen.lines, wakes),
+        hitm_a_wake_up=_per_wake(run, view.lines, wakes),
         wake_ups_a_virtual_ms=wakes / virtual * 1e6 if virtual else 0.0,
         operations=run.operations,
         model=run.model,

@@ -52,8 +52,8 @@ class Compared:
             row if slower or row.verdict not in (APPEARED, GREW) else replace(row, verdict=UNSURE)
             for row in judged.rows
         )
-        said = f"predicted {self.effect}, where -{limit_words(judged)} is the limit,"
-        return replace(judged, rows=rows, whole=said, slower=slower)
+        sentence = f"predicted {self.effect}, where -{limit_words(judged)} is the limit,"
+        return replace(judged, rows=rows, whole=sentence, slower=slower)
 
     def sentence(self) -> str:
         """Return the effect in words."""
@@ -123,14 +123,14 @@ def compared(before: Side, after: Side, judged: Judged) -> Compared:
     )
 
 
-def saved(found: Compared, reports: Mapping[str, Report]) -> dict[str, Any]:
+def saved(comparison: Compared, reports: Mapping[str, Report]) -> dict[str, Any]:
     """Return what is saved as JSON: the effect, and the report on each kernel."""
     return {
         "format": "schedshard/kernel-compare/1",
-        "change": found.change,
-        "low": found.low if found.sure else None,
-        "high": found.high if found.sure else None,
-        "said": found.sentence(),
+        "change": comparison.change,
+        "low": comparison.low if comparison.sure else None,
+        "high": comparison.high if comparison.sure else None,
+        "said": comparison.sentence(),
         "validation": whole_sentence("guest"),
         "reports": {name: report.to_data() for name, report in reports.items()},
     }

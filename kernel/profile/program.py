@@ -217,17 +217,17 @@ def run_in_guest(
         done = probe(request.layout, plan, watch, on_line, see)
     if not line.is_file():
         raise UserError(f"the guest did not report on the program, log {done.booted.log}", status=1)
-    told = parse_told(line.read_bytes())
+    end = parse_told(line.read_bytes())
     raw = checked(done.raw, "the plugin's result", RecordedRun.of)
-    name = signal.Signals(told.signal).name if told.signal else None
-    meta = _meta(request, told, more, known)
-    return Guested(told.out, told.err, told.code, name, raw, meta)
+    name = signal.Signals(end.signal).name if end.signal else None
+    meta = _meta(request, end, more, known)
+    return Guested(end.out, end.err, end.code, name, raw, meta)
 
 
-def _process(told: Told, cpus: int) -> dict[str, Any]:
+def _process(end: Told, cpus: int) -> dict[str, Any]:
     """Return the process in the form that the emulator's recorder writes."""
-    files = [mapping for mapping in told.maps if mapping[4].startswith("/")]
-    others = [mapping for mapping in told.maps if not mapping[4] or mapping[4].startswith("[")]
+    files = [mapping for mapping in end.maps if mapping[4].startswith("/")]
+    others = [mapping for mapping in end.maps if not mapping[4] or mapping[4].startswith("[")]
     return {
         "image": 0,
         "program": 0,
@@ -242,9 +242,9 @@ def _process(told: Told, cpus: int) -> dict[str, Any]:
     }
 
 
-def _meta(request: GuestRequest, told: Told, more: int, known: Mapping[str, Any]) -> dict[str, Any]:
+def _meta(request: GuestRequest, end: Told, more: int, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data in the form that the emulator's recorder writes, and the guest's own data."""
-    areas = [[low, high, name] for low, high, _, _, name in told.maps if name.startswith("[")]
+    areas = [[low, high, name] for low, high, _, _, name in end.maps if name.startswith("[")]
     return {
         "format": META,
         "nr_threads": request.shape.cpus,
@@ -253,13 +253,13 @@ def _meta(request: GuestRequest, told: Told, more: int, known: Mapping[str, Any]
         "lost_accesses": 0,
         # One process, whose number in the guest is not known.
         "images": [[0, 0, 0, True]],
-        "processes": [_process(told, request.shape.cpus)],
+        "processes": [_process(end, request.shape.cpus)],
         "pages": [],
         "guest": {
             "kernel": request.kernel.name,
             "shape": asdict(request.shape),
             "extra_mb": more,
-            "pages": [[virtual, physical] for virtual, physical in told.pages.items()],
+            "pages": [[virtual, physical] for virtual, physical in end.pages.items()],
             "areas": areas,
             **known,
         },

@@ -101,7 +101,7 @@ def _load(trace: Path) -> _Kept:
     if not isinstance(data, dict) or data.get("format") != TRACE_NAMES:
         raise UserError(f"{path} does not hold the names of a trace")
     kept = checked(data, str(path), _Kept.of)
-    unknown = set(data["shape"]) - {each.name for each in fields(Shape)}
+    unknown = set(data["shape"]) - {member.name for member in fields(Shape)}
     if unknown:
         raise UserError(f"{path} is damaged: a shape has no {min(unknown)!r}")
     return kept

@@ -77,9 +77,9 @@ def _mended(before: bytes, after: bytes) -> bytes:
     """Return spatch's result without what it leaves behind, and with its lines in Linux's form."""
     forms = ((_OPENED, b"\\1\n{"), (_JOINED, b"\\1\\2\n\\1\t\\3"))
     for form, by in (*((left, b"") for left in _LEFT), *forms):
-        there = {match[0] for match in form.finditer(before)}
+        old = {match[0] for match in form.finditer(before)}
         new = {match[0]: match.expand(by) for match in form.finditer(after)}
-        for text in new.keys() - there:
+        for text in new.keys() - old:
             after = after.replace(text, new[text])
     return after
 

@@ -189,8 +189,8 @@ def test_licence_and_credits_of_a_replaced_file_stay(
     step = STEP.replace("lib/schedshard/Makefile", "kernel/sched/cpupri.c")
     write_series(layout, step.replace("append =", 'remove = ["kernel/sched/cpupri.c"]\nappend ='))
     apply(layout, "shard")
-    found = layout.source("shard") / "kernel/sched/cpupri.c"
-    assert found.read_text(encoding="utf-8") == made.format(tag)
+    path = layout.source("shard") / "kernel/sched/cpupri.c"
+    assert path.read_text(encoding="utf-8") == made.format(tag)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ ALL = (
 
 
 def test_terse_output() -> None:
-    assert [(one.file, one.line, one.level, one.type) for one in FINDINGS] == [
+    assert [(finding.file, finding.line, finding.level, finding.type) for finding in FINDINGS] == [
         ("", 12, "WARNING", "COMMIT_LOG_LONG_LINE"),
         ("arch/x86/kernel/cpu/schedshard.c", 71, "WARNING", "FILE_PATH_CHANGES"),
         ("include/linux/schedshard/sbm.h", 426, "CHECK", "MACRO_ARG_REUSE"),
@@ -81,5 +81,5 @@ def test_findings_of_one_series_of_linux(tmp_path: Path) -> None:
     entry = '[[allow]]\ntype = "{}"\nfile = "*"\nreason = "because"\n'
     only = entry.format("LINES") + 'linux = "2.1"\n'
     write(layout.inputs / "checkpatch.toml", entry.format("SPACING") + only)
-    assert [one.type for one in load_allowed(layout)] == ["SPACING"]
-    assert [one.type for one in load_allowed(layout_for("2.1", layout))] == ["SPACING", "LINES"]
+    assert [rule.type for rule in load_allowed(layout)] == ["SPACING"]
+    assert [rule.type for rule in load_allowed(layout_for("2.1", layout))] == ["SPACING", "LINES"]

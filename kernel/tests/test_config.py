@@ -62,9 +62,9 @@ def test_a_series_of_linux_has_options_of_its_own(layout: Layout) -> None:
 def test_an_architecture_has_options_and_build_trees_of_its_own(layout: Layout) -> None:
     write(layout.inputs / "config/x86/lab.config", "CONFIG_X86=y\n")
     own = write(layout.inputs / "config/arm64/lab.config", "CONFIG_ARM=y\n")
-    found = resolve(replace(layout, arch=ARM64), "lab")
-    assert found.fragments == (layout.inputs / "config/lab.config", own)
-    assert (found.name, resolve(layout, "lab").name) == ("lab-arm64", "lab")
+    configuration = resolve(replace(layout, arch=ARM64), "lab")
+    assert configuration.fragments == (layout.inputs / "config/lab.config", own)
+    assert (configuration.name, resolve(layout, "lab").name) == ("lab-arm64", "lab")
 
 
 def test_fragments_are_merged_in_order(layout: Layout) -> None:

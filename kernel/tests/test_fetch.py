@@ -82,10 +82,10 @@ def test_unpacks_once(layout: Layout) -> None:
 def test_a_newer_package_is_taken(layout: Layout, tmp_path: Path) -> None:
     other_tarball(layout, tmp_path)
     say_version(tmp_path / "bin", version="1.0.5-1")
-    found, fresh = fetch(layout)
-    assert (found.version, found.tested, fresh) == ("1.0.5-1", False, True)
+    source, fresh = fetch(layout)
+    assert (source.version, source.tested, fresh) == ("1.0.5-1", False, True)
     again, fresh = fetch(layout)
-    assert (again, fresh) == (found, False)
+    assert (again, fresh) == (source, False)
 
 
 def test_a_tarball_that_is_not_whole_or_not_the_tested_one(
@@ -112,29 +112,29 @@ def test_a_tarball_that_is_not_whole_or_not_the_tested_one(
 def test_a_tarball_of_the_users(layout: Layout, tmp_path: Path) -> None:
     other_tarball(layout, tmp_path)
     say_version(tmp_path / "bin", status="not-installed")
-    found, fresh = fetch(layout, tmp_path / "linux-fake.tar.xz")
-    assert (found.version, found.tested, fresh) == ("1.0.4", False, True)
+    source, fresh = fetch(layout, tmp_path / "linux-fake.tar.xz")
+    assert (source.version, source.tested, fresh) == ("1.0.4", False, True)
     assert contents(layout.base) == TREE
 
 
 def test_a_tree_of_the_users(layout: Layout, tmp_path: Path) -> None:
     tree = tmp_path / "tarball/linux-fake"
     write(tree / ".git/config", "[core]\n")
-    found, _ = fetch(layout, tree)
-    assert (found.version, found.tested) == ("1.0.4", False)
+    source, _ = fetch(layout, tree)
+    assert (source.version, source.tested) == ("1.0.4", False)
     assert contents(layout.base) == TREE
     assert (tree / ".git/config").is_file()
     write(tree / "kernel/sched/rt.c", "int other;\n")
     other, _ = fetch(layout, tree)
-    assert other.sha256 != found.sha256
+    assert other.sha256 != source.sha256
     assert contents(layout.base)["kernel/sched/rt.c"] == b"int other;\n"
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
 def test_a_package_of_the_users(layout: Layout, tmp_path: Path) -> None:
     path = package(tmp_path, "1.0.9-2", other_tarball(layout, tmp_path))
-    found, _ = fetch(layout, path)
-    assert (found.version, found.tested) == ("1.0.9-2", False)
+    source, _ = fetch(layout, path)
+    assert (source.version, source.tested) == ("1.0.9-2", False)
     assert contents(layout.base) == TREE
 
 
@@ -159,7 +159,7 @@ INDEX = "echo http://mirror/extra; echo http://mirror/debian/"
 
 def fake_apt(folder: Path, has: str, deb: Path) -> None:
     """An apt that knows the package in one suite, and records its requests."""
-    said = f"""sources=$(sed -n 's/.*SourceList "\\(.*\\)";/\\1/p' "$2")
+    log = f"""sources=$(sed -n 's/.*SourceList "\\(.*\\)";/\\1/p' "$2")
 echo "$@" >> {folder}/asked
 cat "$sources" >> {folder}/asked
 """
@@ -167,14 +167,14 @@ cat "$sources" >> {folder}/asked
     fake_program(
         folder / "bin",
         "apt-get",
-        f'if [ "$1" = indextargets ]; then {INDEX}; exit; fi\n{said}'
+        f'if [ "$1" = indextargets ]; then {INDEX}; exit; fi\n{log}'
         + listing.format(f'[ "$4" = update ] || cp {deb} .'),
     )
     lines = "\n".join(
         f" linux-fake | {version} | http://mirror/debian second/main amd64 Packages"
         for version in ("1.0.9-2", "1.0.8-1")
     )
-    fake_program(folder / "bin", "apt-cache", said + listing.format(f"echo '{lines}'"))
+    fake_program(folder / "bin", "apt-cache", log + listing.format(f"echo '{lines}'"))
 
 
 @pytest.fixture
@@ -189,8 +189,8 @@ def mirrored(layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_newest_of_the_mirror(mirrored: Layout, tmp_path: Path) -> None:
     deb = package(tmp_path, "1.0.9-2", other_tarball(mirrored, tmp_path))
     fake_apt(tmp_path, "second", deb)
-    found, _ = fetch(mirrored)
-    assert (found.version, found.tested) == ("1.0.9-2", False)
+    source, _ = fetch(mirrored)
+    assert (source.version, source.tested) == ("1.0.9-2", False)
     assert contents(mirrored.base) == TREE
     asked = (tmp_path / "asked").read_text(encoding="utf-8")
     keys = f"[signed-by={tmp_path}/keys.gpg]"
@@ -212,11 +212,11 @@ def test_any_takes_the_first_series_that_the_mirror_has(
     with pytest.raises(UserError, match="has no linux-fake in third"):
         fetch_any(mirrored, lambda line: None)
     fake_apt(tmp_path, suite, deb)
-    said: list[str] = []
-    taken, found = fetch_any(mirrored, said.append)
-    assert (load_base(taken).linux, found.version) == (linux, "1.0.9-2")
+    messages: list[str] = []
+    taken, source = fetch_any(mirrored, messages.append)
+    assert (load_base(taken).linux, source.version) == (linux, "1.0.9-2")
     dropped = "http://mirror/debian has no linux-fake in first, second: give the kernel source "
-    assert said == [f"{dropped}with --base; taking Linux 1.0.4"] * (linux != "1.0")
+    assert messages == [f"{dropped}with --base; taking Linux 1.0.4"] * (linux != "1.0")
     assert contents(taken.base) == TREE
 
 
@@ -232,15 +232,15 @@ def test_a_mirror_without_the_package_or_the_keys(
 
 
 @pytest.mark.parametrize(
-    ("said", "updates"),
+    ("output", "updates"),
     [
         ("http://other/linux; echo http://mirror/debian/", "http://mirror/debian-security"),
         ("http://mirror/debian/; echo http://safe/debian-security/", "http://safe/debian-security"),
     ],
 )
-def test_an_archive_beside_another(layout: Layout, said: str, updates: str) -> None:
+def test_an_archive_beside_another(layout: Layout, output: str, updates: str) -> None:
     """A bare Debian has no source of security updates."""
-    fake_program(layout.work.parent / "bin", "apt-get", f"echo {said}")
+    fake_program(layout.work.parent / "bin", "apt-get", f"echo {output}")
     assert archive.mirror("debian-security") == updates
     assert archive.mirror("debian") == "http://mirror/debian"
 

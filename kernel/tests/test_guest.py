@@ -80,9 +80,9 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_libraries_of_a_dynamic_program_and_of_none() -> None:
     shell = shutil.which("sh")
     assert shell is not None
-    found = libraries(Path(shell))
-    assert any(path.name.startswith("libc.so") for path in found)
-    assert all(path.is_absolute() and path.exists() for path in found)
+    paths = libraries(Path(shell))
+    assert any(path.name.startswith("libc.so") for path in paths)
+    assert all(path.is_absolute() and path.exists() for path in paths)
     assert libraries(Path(__file__)) == []
 
 
@@ -193,10 +193,10 @@ def request(*limits: float) -> BootRequest:
 
 def test_a_guest_that_powers_off(layout: Layout) -> None:
     emulator(layout, 'echo one >"$log"; grep -ac storm.sh "$initrd" >>"$log"; printf cut >>"$log"')
-    seen: list[str] = []
-    booted = boot(layout, request(), seen.append)
+    lines: list[str] = []
+    booted = boot(layout, request(), lines.append)
     assert booted.ending is Ending.OFF
-    assert seen == booted.lines == ["one", "1"]
+    assert lines == booted.lines == ["one", "1"]
     assert booted.log.read_text(encoding="ascii") == "one\n1\ncut"
     # The plan was added to a copy that is gone.
     assert [path.name for path in (layout.work / "initramfs").iterdir()] == ["base.cpio"]

@@ -40,23 +40,23 @@ def lines_of(layout: Layout, workload: str) -> dict[str, Any]:
     machine = load_machine("epyc-7763-2s")
     kernels = built_kernels(layout, [VARIANT], "lab")
     request = C2cRequest(kernels, usual_shape(16), machine, workload)
-    found = one_kernel(layout, request, kernels[0], machine_topology(machine), lambda _: None)
-    assert not found.partial
-    return found.to_data()
+    result = one_kernel(layout, request, kernels[0], machine_topology(machine), lambda _: None)
+    assert not result.partial
+    return result.to_data()
 
 
 @pytest.mark.parametrize("workload", KNOWN)
 def test_lines_of_a_program_with_known_sharing(layout: Layout, workload: str) -> None:
-    found = lines_of(layout, workload)
-    assert found["operations"] > 0
-    lines = found["hitm_total"] / found["operations"]
+    report = lines_of(layout, workload)
+    assert report["operations"] > 0
+    lines = report["hitm_total"] / report["operations"]
     tolerance = YIELDS if workload.startswith("yield") else TOLERANCE
     assert lines == pytest.approx(KNOWN[workload], rel=tolerance, abs=NOISE)
 
 
 def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout) -> None:
     """Stock takes two modified lines of it from the other socket."""
-    found = lines_of(layout, "cyclic")
-    assert found["wake_ups"] >= 500
-    lines = found["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]
+    report = lines_of(layout, "cyclic")
+    assert report["wake_ups"] >= 500
+    lines = report["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]
     assert lines <= 0.05 if VARIANT == "shard" else lines >= 1

@@ -90,7 +90,7 @@ def test_bad_traces(tmp_path: Path) -> None:
         replay(ReplayRequest(copy, machine))
     for place in ("workload", "extra_mb", "partial", "lines", "code"):
         for other in ({}, {place: 7.5}):
-            damaged = {key: each for key, each in data.items() if key != place} | other
+            damaged = {key: value for key, value in data.items() if key != place} | other
             names_path(copy).write_text(json.dumps(damaged))
             with pytest.raises(UserError, match=f"is damaged: .*{place}"):
                 replay(ReplayRequest(copy, machine))
@@ -166,11 +166,11 @@ def test_every_workload_can_be_planned(name: str) -> None:
 )
 def test_pi_apart_has_a_process_for_two_cpus(cpus: int, firsts: Sequence[int]) -> None:
     shell, option, script = find_workload("pi-apart").argv(cpus, 7)
-    said = subprocess.run(
+    output = subprocess.run(
         [shell, option, script.replace("/bin/pi_stress", "echo").replace("taskset", "echo")],
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    begun = sorted(int(line.split()[1].split(",")[0]) for line in said.splitlines())
+    begun = sorted(int(line.split()[1].split(",")[0]) for line in output.splitlines())
     assert begun == list(firsts)

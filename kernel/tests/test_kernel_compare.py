@@ -28,14 +28,14 @@ def side(name: str, *runs: Run) -> Side:
 def test_more_cycles_per_operation_are_fewer_operations_per_second() -> None:
     before, after = side("base", run(1000.0, 50.0)), side("mine", run(1250.0, 300.0))
     judged = judge(before, after, 0.05)
-    found = compared(before, after, judged)
-    assert found.change == pytest.approx(-0.2)
-    assert found.closing(judged).failed
-    assert verdict(found.closing(judged)) == (
+    comparison = compared(before, after, judged)
+    assert comparison.change == pytest.approx(-0.2)
+    assert comparison.closing(judged).failed
+    assert verdict(comparison.closing(judged)) == (
         "gate: failed: predicted -20% of operations per second, where -5% is the limit, since base"
     )
-    assert 'type="slower"' in junit(found.closing(judged))
-    assert found.sentence() == (
+    assert 'type="slower"' in junit(comparison.closing(judged))
+    assert comparison.sentence() == (
         "mine against base: predicted -20% of operations per second; the line is file.f_ref: "
         "5.00% to 24.0% of all cycles"
     )
@@ -56,16 +56,16 @@ def test_a_line_that_grows_does_not_fail_a_faster_kernel() -> None:
 def test_several_boots_give_an_interval_around_the_change() -> None:
     before = side("base", *(run(1000.0 + noise, 50.0) for noise in (0, 5, 10, 5)))
     after = side("mine", *(run(800.0 + noise, 50.0) for noise in (0, 5, 10, 5)))
-    found = compared(before, after, judge(before, after, 0.05))
-    assert found.low < found.change < found.high
-    assert found.change == pytest.approx(0.25, abs=0.01)
+    comparison = compared(before, after, judge(before, after, 0.05))
+    assert comparison.low < comparison.change < comparison.high
+    assert comparison.change == pytest.approx(0.25, abs=0.01)
 
 
 def test_without_marks_a_run_counts_as_one_operation() -> None:
     before, after = side("base", run(1000.0, 1.0, 0)), side("mine", run(500.0, 1.0, 0))
-    found = compared(before, after, judge(before, after, 0.05))
-    assert found.change == pytest.approx(1.0)
-    assert "of runs per second" in found.sentence()
+    comparison = compared(before, after, judge(before, after, 0.05))
+    assert comparison.change == pytest.approx(1.0)
+    assert "of runs per second" in comparison.sentence()
 
 
 def test_a_workload_is_a_program() -> None:
@@ -76,7 +76,7 @@ def test_a_workload_is_a_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--base", "stock"], "needs --base V and --change V"),
         (["--compare", "stock"], "not two variants"),
@@ -88,8 +88,8 @@ def test_a_workload_is_a_program() -> None:
         (["--sarif", "x.sarif"], "needs --base V and --change V"),
     ],
 )
-def test_bad_options_of_a_comparison_are_one_line(cli: Cli, words: list[str], said: str) -> None:
+def test_bad_options_of_a_comparison_are_one_line(cli: Cli, words: list[str], message: str) -> None:
     done = cli("kernel", "c2c", *words)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1

@@ -52,6 +52,6 @@ def test_partitions_are_made_refused_cut_off_and_undone() -> None:
         limits=Limits(total=1500.0),
     )  # fmt: skip
     booted = boot(layout, request)
-    said = "\n".join(booted.lines[-60:])
-    assert "all partitions as they should be" in said, said
-    assert not any("[ cut here ]" in line for line in booted.lines), said
+    console = "\n".join(booted.lines[-60:])
+    assert "all partitions as they should be" in console, console
+    assert not any("[ cut here ]" in line for line in booted.lines), console

@@ -117,8 +117,8 @@ replace = [{{ file = "more.h", text = "old", by = "new", sites = 4 }}]
     assert [(edit.cocci, edit.sites) for edit in old.edits] == [("a.cocci", 2)]
     assert ([add.file for add in old.append], old.replace) == (["kernel/sched/Makefile"], ())
     new, last = load_recipe(replace(layout, linux="2.1")).steps
-    found = [(edit.cocci, edit.sites) for edit in new.edits]
-    assert found == [("a.cocci", 2), ("b.cocci", 1), ("c.cocci", 1)]
+    sites = [(edit.cocci, edit.sites) for edit in new.edits]
+    assert sites == [("a.cocci", 2), ("b.cocci", 1), ("c.cocci", 1)]
     assert ([add.file for add in new.append], new.overlay[-1]) == (["Kconfig"], "more.h")
     assert new.replace == (Replace("more.h", "old", "new", 4),)
     assert last.name == "02-only"
@@ -143,4 +143,4 @@ def test_the_projects_own_series_has_the_same_variants_on_every_linux() -> None:
     assert default in bases
     for linux in bases:
         recipe = load_recipe(layout_for(linux))
-        assert {"stock", "shard", "broken-store"} <= {one.name for one in recipe.variants}
+        assert {"stock", "shard", "broken-store"} <= {variant.name for variant in recipe.variants}

@@ -26,8 +26,8 @@ def files_of(layout: Layout, step: Step) -> dict[str, str]:
         for source, path in sources.items()
         if path.endswith((".c", ".h")) and (project / source).is_file()
     }
-    for each in step.replace:
-        texts[each.file] = texts[each.file].replace(each.text, each.by)
+    for replacement in step.replace:
+        texts[replacement.file] = texts[replacement.file].replace(replacement.text, replacement.by)
     return texts
 
 
@@ -44,7 +44,7 @@ def test_no_step_includes_a_header_of_a_later_one(linux: str) -> None:
         f"{path} of step {number + 1} includes {name} of step {first[name] + 1}"
         for number, texts in enumerate(steps)
         for path, text in texts.items()
-        for name in (PurePosixPath(found).name for found in INCLUDE.findall(text))
+        for name in (PurePosixPath(header).name for header in INCLUDE.findall(text))
         if first.get(name, 0) > number
     ]
     assert early == []

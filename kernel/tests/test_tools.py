@@ -30,7 +30,7 @@ hint: Use 'git am --show-current-patch=diff' to see the failed patch
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         (TAR, "tar: linux/a.c: Cannot write: No space left on device"),
         (SPATCH, 'minus: parse error: File "set.cocci", line 5, column 0, charpos = 28'),
@@ -40,8 +40,8 @@ hint: Use 'git am --show-current-patch=diff' to see the failed patch
         ("", ""),
     ],
 )
-def test_reason(said: str, words: str) -> None:
-    assert reason(said) == words
+def test_reason(output: str, words: str) -> None:
+    assert reason(output) == words
 
 
 def test_program_that_fails_without_a_word(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_log_goes_on_after_its_last_whole_line() -> None:
     assert not again.done(2)
     made = again.trial("1.0", HOST, order_of(TWO, 1), "power failed")
     assert [kernel.name for kernel in made.kernels] == list(TWO)
-    assert {each.kernel: each.runs for each in made.figures} == {"stock": (1.0,), "series": (2.0,)}
+    assert {row.kernel: row.runs for row in made.figures} == {"stock": (1.0,), "series": (2.0,)}
     assert made.state == State(0.5, 0.5, True, hot=True)
     assert "too hot" in made.marks
     assert read_trial(in_console(f"boot\r\n{console_text(made)}x").encode(), "x") == made
@@ -85,20 +85,20 @@ def test_a_log_goes_on_after_its_last_whole_line() -> None:
 def test_instances_lie_in_one_cache_or_on_both_sides_of_a_border() -> None:
     cache = {cpu.cpu: cpu.llc for cpu in CPUS}
     aligned, straddling = instances(CPUS), instances(CPUS, straddling=True)
-    assert [{cache[cpu] for cpu in each} for each in aligned] == [{0}, {1}]
-    assert [{cache[cpu] for cpu in each} for each in straddling] == [{0, 1}, {0, 1}]
+    assert [{cache[cpu] for cpu in instance} for instance in aligned] == [{0}, {1}]
+    assert [{cache[cpu] for cpu in instance} for instance in straddling] == [{0, 1}, {0, 1}]
     assert instances(CPUS[:1]) == [[0]]
 
 
 @pytest.mark.parametrize(
-    ("name", "output", "found"),
+    ("name", "output", "expected"),
     [
         ("encode-aligned", "frames 30\n", {"": 15.0}),
         ("encode-aligned", "no frames\n", {}),
     ],
 )
-def test_readings(name: str, output: str, found: dict[str, float]) -> None:
-    assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == found
+def test_readings(name: str, output: str, expected: dict[str, float]) -> None:
+    assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == expected
 
 
 def test_a_run_has_the_kernels_counts_or_says_why_there_is_none(
@@ -110,25 +110,25 @@ def test_a_run_has_the_kernels_counts_or_says_why_there_is_none(
         )
 
     watch = Watch(Machine(), busy=True)
-    found = {part: value for part, _, value in running.measure(workload("echo"), CPUS, 1, watch)}
-    assert {"", "switches", "call-interrupts"} <= set(found)
+    counts = {part: value for part, _, value in running.measure(workload("echo"), CPUS, 1, watch)}
+    assert {"", "switches", "call-interrupts"} <= set(counts)
     with pytest.raises(EndError, match="workload stress-ng-fork: status 3: no"):
         running.measure(workload("echo no; exit 3"), CPUS, 1, watch)
     # Software's clock, twice. Regression: only the first event was counted.
     monkeypatch.setattr("trial.events.codes", lambda: {"one": (1, 0), "two": (1, 0)})
-    found = {
+    counts = {
         part: value for part, _, value in running.measure(workload("echo"), CPUS[:1], 1, watch)
     }
-    assert ("one" in found) == ("two" in found)
+    assert ("one" in counts) == ("two" in counts)
 
 
 def test_a_hot_machine_marks_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "measure", lambda *_: [("", EVENTS, 1.0)])
     watch: Any = SimpleNamespace(heat=lambda: "a sensor shows 99 degrees")
-    log, said = Log("me"), list[str]()
-    running.run_turn(log, 0, ["stress-ng-fork"], CPUS, 1, watch, said.append, lambda: None)
+    log, messages = Log("me"), list[str]()
+    running.run_turn(log, 0, ["stress-ng-fork"], CPUS, 1, watch, messages.append, lambda: None)
     assert log.lines[-1]["hot"]
-    assert said[-1] == "stress-ng-fork: a sensor shows 99 degrees; the trial is marked"
+    assert messages[-1] == "stress-ng-fork: a sensor shows 99 degrees; the trial is marked"
 
 
 def test_a_trial_of_the_booted_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -145,17 +145,17 @@ def test_a_trial_of_the_booted_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     (tmp_path / "stress-ng").touch(0o755)
-    said: list[str] = []
+    lines: list[str] = []
     layout = Layout(work=tmp_path)
-    made, why = installed.run_here(layout, 1, 4, ["encode-aligned", "stress-ng-fork"], said.append)
-    assert said == ["left out: encode-aligned, because trial-encode is not here"]
-    assert [(each.name, each.kernel, len(each.runs)) for each in made.figures] == [
+    made, why = installed.run_here(layout, 1, 4, ["encode-aligned", "stress-ng-fork"], lines.append)
+    assert lines == ["left out: encode-aligned, because trial-encode is not here"]
+    assert [(row.name, row.kernel, len(row.runs)) for row in made.figures] == [
         ("stress-ng-fork", "schedshard", 2)
     ]
     assert (made.ended, why) == ("not idle", "other programs use 9% of the CPUs")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UserError, match="which only root may: use sudo"):
-        installed.run_here(layout, 1, 4, [], said.append)
+        installed.run_here(layout, 1, 4, [], lines.append)
 
 
 def test_workloads_of_small_machines() -> None:
@@ -189,7 +189,7 @@ class FakeMachine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, pairs: int, refusal: str = "") -> None:
         self.kept: dict[str, str] = {}
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.ran: list[tuple[str, str]] = []
         self.boots: list[str] = []
         self.fails_after = 10**9
@@ -198,10 +198,10 @@ class FakeMachine:
             "id": "me", "kernels": TWO, "minutes": 1, "pairs": pairs, "version": "1.0",
             "workloads": ["cyclictest", "stress-ng-fork"],
         }  # fmt: skip
-        monkeypatch.setattr(inside, "say", self.said.append)
+        monkeypatch.setattr(inside, "say", self.messages.append)
         monkeypatch.setattr(inside, "_refusal", lambda: refusal)
         monkeypatch.setattr(inside, "_switch", self.switch)
-        monkeypatch.setattr(inside, "_print", lambda made: self.said.append("printed"))
+        monkeypatch.setattr(inside, "_print", lambda made: self.messages.append("printed"))
         monkeypatch.setattr(inside, "Machine", self.idle)
         monkeypatch.setattr(running, "measure", self.measure)
         monkeypatch.setattr(facts, "read_host", lambda: HOST)
@@ -250,11 +250,11 @@ def test_a_trial_runs_alone_from_its_first_boot(monkeypatch: pytest.MonkeyPatch)
     assert machine.boots == ["stock", "series", "series", "stock"]
     assert len(machine.ran) == 8
     assert machine.result.ended == ""
-    assert {each.kernel: len(each.runs) for each in machine.result.figures} == dict.fromkeys(TWO, 2)
-    assert "printed" in machine.said
+    assert {row.kernel: len(row.runs) for row in machine.result.figures} == dict.fromkeys(TWO, 2)
+    assert "printed" in machine.messages
     machine.boot("stock")
     assert len(machine.ran) == 8
-    assert "finished" in machine.said[-1]
+    assert "finished" in machine.messages[-1]
 
 
 def test_a_trial_goes_on_after_a_power_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,8 +271,8 @@ def test_a_trial_goes_on_after_a_power_failure(monkeypatch: pytest.MonkeyPatch) 
 def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = FakeMachine(monkeypatch, pairs=1, refusal="kexec_file_load: Operation not permitted")
     machine.boot("stock")
-    assert "Operation not permitted): two boots instead" in machine.said[0]
-    assert machine.said[-1] == "boot again, and choose only series in the menu"
+    assert "Operation not permitted): two boots instead" in machine.messages[0]
+    assert machine.messages[-1] == "boot again, and choose only series in the menu"
     assert machine.result.ended == "interrupted"
     machine.boot("series", kexec="off")
     assert machine.boots == []

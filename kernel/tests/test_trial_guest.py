@@ -34,13 +34,13 @@ def test_a_trial_boots_runs_both_kernels_and_compares_them(tmp_path: Path) -> No
     make_trial(layout, request, [image])
     argv = [*machine_argv(usual_shape(2), log, Emulator(extra_mb=512)), "-cdrom", str(image)]
     ended = emulate(layout, log, argv, Limits(silence=300, total=1500))
-    said = "\n".join(ended.lines[-40:])
-    assert ended.ending is Ending.OFF, said
-    found = read_trial(in_console("\n".join(ended.lines) + "\n").encode(), "the console")
-    assert found.host.emulated
-    assert not found.ended
-    assert [kernel.name for kernel in found.kernels] == [FIRST, VARIANT]
-    rates = {(each.name, each.kernel) for each in found.figures if not each.part}
-    assert {(name, kernel) for name in WORKLOADS[::2] for kernel in (FIRST, VARIANT)} <= rates, said
+    text = "\n".join(ended.lines[-40:])
+    assert ended.ending is Ending.OFF, text
+    trial = read_trial(in_console("\n".join(ended.lines) + "\n").encode(), "the console")
+    assert trial.host.emulated
+    assert not trial.ended
+    assert [kernel.name for kernel in trial.kernels] == [FIRST, VARIANT]
+    rates = {(figure.name, figure.kernel) for figure in trial.figures if not figure.part}
+    assert {(name, kernel) for name in WORKLOADS[::2] for kernel in (FIRST, VARIANT)} <= rates, text
     lines = [line.partition("trial: ")[2] for line in ended.lines if "trial: " in line]
-    assert any(line.startswith("NOT A MEASUREMENT: an emulator") for line in lines), said
+    assert any(line.startswith("NOT A MEASUREMENT: an emulator") for line in lines), text

@@ -31,10 +31,10 @@ def machine(packages: int = 2, llcs: int = 8, cores: int = 8, threads: int = 2) 
 
 def test_64_cpus_stand_for_8_caches_on_2_sockets() -> None:
     topology = machine()
-    found = map_cpus(usual_shape(64), topology, "m")
+    cpus = map_cpus(usual_shape(64), topology, "m")
     by_number = {cpu["cpu"]: cpu for cpu in topology["cpus"]}
-    stood_for = [by_number[cpu] for cpu in found]
-    assert len(set(found)) == 64
+    stood_for = [by_number[cpu] for cpu in cpus]
+    assert len(set(cpus)) == 64
     assert [cpu["package"] for cpu in stood_for] == [0] * 32 + [1] * 32
     assert len({cpu["llc"] for cpu in stood_for}) == 8
     for first in range(0, 64, 8):
@@ -79,8 +79,8 @@ def test_the_guest_that_stands_for_a_machine() -> None:
     )
 )
 def test_no_cpu_stands_for_two(shape: Shape) -> None:
-    found = map_cpus(shape, machine(), "m")
-    assert len(found) == len(set(found)) == shape.cpus
+    cpus = map_cpus(shape, machine(), "m")
+    assert len(cpus) == len(set(cpus)) == shape.cpus
 
 
 def test_memory_is_that_of_the_node_of_its_cpus() -> None:

@@ -61,12 +61,12 @@ def variant_of_send(layout: Layout, send: str | None) -> str:
 def kernel_paths(layout: Layout, request: TrialRequest) -> dict[str, Path]:
     """Return the built kernels. The UserError names the command that builds a missing one."""
     name = resolve(layout, request.config).name
-    paths = {each: layout.objects(each, name) / layout.arch.image for each in request.kernels}
-    for each, path in paths.items():
+    paths = {v: layout.objects(v, name) / layout.arch.image for v in request.kernels}
+    for variant, path in paths.items():
         if not path.is_file():
             raise UserError(
-                f"variant '{each}' is not built in configuration '{request.config}': run "
-                f"'./schedshard kernel build --variant {each} --config {request.config}'"
+                f"variant '{variant}' is not built in configuration '{request.config}': run "
+                f"'./schedshard kernel build --variant {variant} --config {request.config}'"
             )
         options = (path.parents[3] / ".config").read_text(encoding="utf-8").splitlines()
         if missing := [

@@ -145,10 +145,10 @@ def shown(made: Trial) -> str:
 
 def _load(kernel: Path, initrd: Path, words: str = "") -> str:
     """Load another kernel. Return why the running one refuses, or ""."""
-    with kernel.open("rb") as one, initrd.open("rb") as two:
-        files = one.fileno(), two.fileno()
+    with kernel.open("rb") as image, initrd.open("rb") as files:
+        numbers = image.fileno(), files.fileno()
         size, line, flags = ctypes.c_ulong(len(words) + 1), words.encode(), ctypes.c_ulong(0)
-        if _LIBC.syscall(_KEXEC_FILE_LOAD, *files, size, line, flags) == 0:
+        if _LIBC.syscall(_KEXEC_FILE_LOAD, *numbers, size, line, flags) == 0:
             return ""
     return f"kexec_file_load: {os.strerror(ctypes.get_errno())}"
 

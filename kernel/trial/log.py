@@ -39,7 +39,7 @@ class Log:
         self, turn: int, workload: str, readings: Sequence[tuple[str, str, float]], hot: bool
     ) -> None:
         """Note that a workload has run in a turn of the order, and whether the machine was hot."""
-        kept = [list(each) for each in readings]
+        kept = [list(reading) for reading in readings]
         self.lines.append({"turn": turn, "workload": workload, "readings": kept, "hot": hot})
 
     def done(self, turn: int) -> set[str]:
@@ -66,7 +66,7 @@ class Log:
         loads = [float(line["load"]) for line in boots]
         battery = any(line["battery"] for line in boots)
         state = State(loads[0], max(loads), battery, any(line.get("hot") for line in self.lines))
-        made = tuple(each for each in self.figures(order) if each.kernel in kernels)
+        made = tuple(figure for figure in self.figures(order) if figure.kernel in kernels)
         return Trial(version, host, tuple(kernels.values()), state, made, ended=ended)
 
 
@@ -99,8 +99,8 @@ def seconds_of(minutes: int, turns: int, workloads: int) -> int:
 
 def in_console(text: str) -> str:
     """Return the trial that a console's log contains; the text itself if it contains none."""
-    found = re.findall(rf"{MARK} begin\r?\n(.*?)^{MARK} end", text, re.MULTILINE | re.DOTALL)
-    return str(found[-1]).replace("\r", "") if found else text
+    parts = re.findall(rf"{MARK} begin\r?\n(.*?)^{MARK} end", text, re.MULTILINE | re.DOTALL)
+    return str(parts[-1]).replace("\r", "") if parts else text
 
 
 def console_text(trial: Trial) -> str:

@@ -52,7 +52,7 @@ def predicted_ratios(
         options = RunOptions(experiment, machine, cpus, variants=layouts, settings=settings)
         plan = plan_run(make_request(options))
         made = merge(plan, execute(plan, tick)).to_data()
-        found = {each["name"]: float(each["metrics"][metric]) for each in made["variants"]}
-        first, second = (found[layout] for layout in layouts)
+        values = {v["name"]: float(v["metrics"][metric]) for v in made["variants"]}
+        first, second = (values[layout] for layout in layouts)
         if first > 0:
             yield (name, ""), second / first

@@ -17,12 +17,12 @@ Tell = Callable[[str], None]
 
 def measure(workload: Workload, cpus: Sequence[Cpu], seconds: int, watch: Watch) -> list[Reading]:
     """Run a workload and return its readings. EndError says why there are none."""
-    events = Events([each.cpu for each in cpus])
+    events = Events([cpu.cpu for cpu in cpus])
     try:
         made = counted(workload_step(workload, cpus, seconds), Path("/tmp"), watch, events)
     finally:
         events.close()
-    return [(each.part, each.unit, each.value) for each in made]
+    return [(reading.part, reading.unit, reading.value) for reading in made]
 
 
 def run_turn(

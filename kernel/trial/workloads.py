@@ -35,16 +35,16 @@ def instances(cpus: Sequence[Cpu], *, straddling: bool = False) -> list[list[int
 
 def _encode(where: str) -> Workload:
     def argv(cpus: Sequence[Cpu], seconds: int) -> Sequence[str]:
-        each = instances(cpus, straddling=where == "straddling")
-        lists = [",".join(map(str, one)) for one in each]
+        groups = instances(cpus, straddling=where == "straddling")
+        lists = [",".join(map(str, group)) for group in groups]
         if where == "unpinned":
-            lists = [",".join(map(str, _near(cpus)))] * len(each)
-        threads = max(2, len(each[0]) * _THREADS // 2)
+            lists = [",".join(map(str, _near(cpus)))] * len(groups)
+        threads = max(2, len(groups[0]) * _THREADS // 2)
         return "trial-encode", str(seconds), str(threads), *lists
 
     def read(output: str, elapsed: float) -> Iterator[Reading]:
-        if found := re.search(r"^frames (\d+)$", output, re.MULTILINE):
-            yield "", EVENTS, int(found[1]) / elapsed
+        if match := re.search(r"^frames (\d+)$", output, re.MULTILINE):
+            yield "", EVENTS, int(match[1]) / elapsed
 
     return Workload(f"encode-{where}", argv, read)
 
@@ -75,7 +75,7 @@ _ALL = (
     # The case of the report on RT_PUSH_IPI: docs/results/global-lines.md.
     Workload("push-walk", _push_walk, _nothing, least_cpus=4),
 )
-WORKLOADS: Mapping[str, Workload] = {each.name: each for each in _ALL}
+WORKLOADS: Mapping[str, Workload] = {workload.name: workload for workload in _ALL}
 
 
 def commands(cpus: Sequence[Cpu], names: Sequence[str], seconds: int) -> Iterator[str]:
@@ -87,5 +87,5 @@ def commands(cpus: Sequence[Cpu], names: Sequence[str], seconds: int) -> Iterato
 def chosen(cpus: Sequence[Cpu], wanted: Sequence[str] = ()) -> list[str]:
     """Return the names of the wanted workloads that a machine can run, in their order."""
     check_names("workload", wanted, WORKLOADS)
-    there = [name for name, each in WORKLOADS.items() if len(cpus) >= each.least_cpus]
-    return [name for name in there if not wanted or name in wanted]
+    names = [name for name, workload in WORKLOADS.items() if len(cpus) >= workload.least_cpus]
+    return [name for name in names if not wanted or name in wanted]
