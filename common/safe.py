@@ -23,9 +23,9 @@ _COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\[)", re.MULTILINE)
 
 def safe(text: str) -> str:
     """Return the text with JSON's escapes in place of characters that are not text."""
-    shown = _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    shown = _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
     return _COMMAND.sub(
-        lambda found: f"{found[1]}\\u003a" if found[1] is not None else "\\u0023", shown
+        lambda match: f"{match[1]}\\u003a" if match[1] is not None else "\\u0023", shown
     )
 
 

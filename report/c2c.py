@@ -67,9 +67,9 @@ def _images(report: Report) -> list[Image]:
     from model.plots.programs import memory_picture
 
     images = []
-    if (found := picture(report)) is not None and not is_folded(found.line):
-        rows = [("now", found.before), *(("edited", row) for row in found.after)]
-        images.append(memory_picture(rows, found.fields, f"bytes of {found.line.place}: {LEGEND}"))
+    if (image := picture(report)) is not None and not is_folded(image.line):
+        rows = [("now", image.before), *(("edited", row) for row in image.after)]
+        images.append(memory_picture(rows, image.fields, f"bytes of {image.line.place}: {LEGEND}"))
     return images
 
 

@@ -111,16 +111,16 @@ def fleet(
     from doctor.fleet.leave import fleet_data, fleet_page, fleet_parts
     from doctor.fleet.survey import survey
 
-    found = survey(places, jobs or os.cpu_count() or 1)
+    result = survey(places, jobs or os.cpu_count() or 1)
     if html is not None:
-        write_atomic(html, fleet_page(found))
+        write_atomic(html, fleet_page(result))
     if as_json:
-        sys.stdout.write(to_json(fleet_data(found)))
+        sys.stdout.write(to_json(fleet_data(result)))
     else:
-        show(fleet_parts(found), _FLEET_WIDTH)
+        show(fleet_parts(result), _FLEET_WIDTH)
     if html is not None:
         print(f"wrote {html}", file=sys.stderr)
-    ctx.exit(found.status)
+    ctx.exit(result.status)
 
 
 @doctor.command()
@@ -137,12 +137,12 @@ def diff(ctx: click.Context, /, before: Path, after: Path, as_json: bool) -> Non
     from common.show.terminal import show
     from doctor.fleet.diff import compare, diff_data, diff_parts
 
-    found = compare(before, after)
+    difference = compare(before, after)
     if as_json:
-        sys.stdout.write(to_json(diff_data(found)))
+        sys.stdout.write(to_json(diff_data(difference)))
     else:
-        show(diff_parts(found))
-    ctx.exit(found.status)
+        show(diff_parts(difference))
+    ctx.exit(difference.status)
 
 
 @doctor.command()

@@ -71,8 +71,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
             spread = f"{item.low:.1f}-{item.high:.1f}"
             table.add_row(name, f"{item.pairs:,}", f"{item.median:.1f}", spread)
         elif name in facts.latency_ns:
-            said = facts.source.get(f"latency_ns.{name}", "")
-            how = "estimate" if said.startswith("estimate") else "measured"
+            source = facts.source.get(f"latency_ns.{name}", "")
+            how = "estimate" if source.startswith("estimate") else "measured"
             table.add_row(name, "-", f"{facts.latency_ns[name]:.1f}", how)
     console.print(table)
 

@@ -172,9 +172,9 @@ def sweep(out: Path, scheduler: str | None, **options: Any) -> None:
     prepared = prepare(SweepOptions(out=out, **options))
     for line in prepared.left_out:
         print(f"schedshard: {line}", file=sys.stderr)
-    there = len(prepared.points) - len(prepared.todo)
-    if there:
-        print(f"{there} of {len(prepared.points)} points are in {out}", file=sys.stderr)
+    finished = len(prepared.points) - len(prepared.todo)
+    if finished:
+        print(f"{finished} of {len(prepared.points)} points are in {out}", file=sys.stderr)
     rows = list(prepared.rows)
     if prepared.todo:
         with ticking("sweep", len(prepared.todo)) as tick:

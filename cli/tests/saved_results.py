@@ -38,12 +38,12 @@ def swept(name: str, *points: dict[str, Any]) -> dict[str, Any]:
 
 def damaged(value: Any, path: tuple[str | int, ...], other: Any) -> Any:
     """The value with another one at a place, or with none there."""
-    found = copy.deepcopy(value)
-    at = found
+    changed = copy.deepcopy(value)
+    at = changed
     for step in path[:-1]:
         at = at[step]
     if other is GONE:
         del at[path[-1]]
     else:
         at[path[-1]] = other
-    return found
+    return changed

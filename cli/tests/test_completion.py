@@ -20,9 +20,9 @@ def verbs(
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=names[-1])
         for name in command.list_commands(context):
-            each = command.get_command(context, name)
-            assert each is not None
-            yield from verbs(each, (*names, name))
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from verbs(subcommand, (*names, name))
 
 
 def test_every_verb_is_in_one_section_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,8 +57,8 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
     if path:
         yield path
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from places(each, (*path, key))
+        for key, member in value.items():
+            yield from places(member, (*path, key))
     elif isinstance(value, list):
         kept = range(len(value)) if len(value) <= _ENDS else (0, len(value) - 1)
         for index in kept:

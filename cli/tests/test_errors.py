@@ -40,8 +40,8 @@ def test_what_is_near(name: str, known: list[str], near: list[str]) -> None:
 def test_experiments_are_listed(cli: Cli) -> None:
     rows = cli("run", "--list", "--json").json["experiments"]
     assert [row["name"] for row in rows] == experiment_names()
-    one = next(row for row in rows if row["name"] == "cpumask-yield")
-    assert (one["machine"], one["variants"][0]) == ("epyc-7763-2s", "global")
+    entry = next(row for row in rows if row["name"] == "cpumask-yield")
+    assert (entry["machine"], entry["variants"][0]) == ("epyc-7763-2s", "global")
     assert "Set and clear this CPU in a CPU mask" in cli("run", "--list").out
 
 

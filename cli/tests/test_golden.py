@@ -51,8 +51,8 @@ def test_a_result(
     words = read_page(page)
     more = f"\n--- the page ---\n{words}" if name in ("samples", "figures", "measured") else ""
     text = lasting(shown.out + more)
-    for what, told in json.loads(saved.read_text()).get("host", {}).items():
-        text = text.replace(str(told), what.upper()) if what in ("cpu", "kernel") else text
+    for what, value in json.loads(saved.read_text()).get("host", {}).items():
+        text = text.replace(str(value), what.upper()) if what in ("cpu", "kernel") else text
     golden(f"{name}.txt", text)
 
 

@@ -186,19 +186,19 @@ def test_a_terminal_gets_a_bar_and_a_file_does_not() -> None:
         stderr=theirs,
     )
     os.close(theirs)
-    seen = b""
+    output = b""
     while True:
         try:
             part = os.read(ours, 65536)
         except OSError:
             break
-        seen += part
+        output += part
         if not part:
             break
     os.close(ours)
     assert process.wait() == 0
-    assert b"cpumask-yield on epyc-7763-2s" in seen
-    assert b"/6" in seen
+    assert b"cpumask-yield on epyc-7763-2s" in output
+    assert b"/6" in output
 
 
 def script(path: Path, body: str) -> list[str]:

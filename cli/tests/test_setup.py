@@ -23,9 +23,9 @@ BASE = (
 def bare(tmp_path: Path) -> Path:
     """A folder of programs in which dpkg-query knows no package."""
     for name in BASE:
-        found = shutil.which(name)
-        assert found is not None, name
-        (tmp_path / name).symlink_to(found)
+        path = shutil.which(name)
+        assert path is not None, name
+        (tmp_path / name).symlink_to(path)
     for name in ("apt-get", "dpkg-query", "apt-cache"):
         (tmp_path / name).write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
         (tmp_path / name).chmod(0o755)

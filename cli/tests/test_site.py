@@ -45,9 +45,9 @@ def test_links_lead_to_a_file_and_a_heading(page: str) -> None:
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
-        assert (ROOT / there).exists(), target
-        assert not anchor or anchor in anchors(there), target
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
+        assert (ROOT / file).exists(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 def test_targets_that_contributing_names_exist() -> None:
@@ -77,8 +77,8 @@ def test_files_that_pages_name_exist() -> None:
         text = (ROOT / page).read_text(encoding="utf-8")
         for name in re.findall(r"`([\w.-]+/[\w./-]*\w/?)`", text):
             stands_for_others = re.search(r"\b(NAME|STEP|V|VARIANT)\b|^kernel/sched", name)
-            there = name in known or name.rstrip("/") in folders
-            if name.split("/")[0] in tops and not there and not stands_for_others:
+            exists = name in known or name.rstrip("/") in folders
+            if name.split("/")[0] in tops and not exists and not stands_for_others:
                 gone.append(f"{page}: {name}")
     assert gone == []
 
@@ -86,12 +86,12 @@ def test_files_that_pages_name_exist() -> None:
 @pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
 def test_pages_have_the_rows_of_each_table(table: results.Spec) -> None:
     for page in table["pages"]:
-        found = results.place(table["name"]).search((ROOT / page).read_text(encoding="utf-8"))
-        assert found, page
-        rows = [line.split("|")[1].strip() for line in found[0].splitlines()[3:-1]]
+        match = results.place(table["name"]).search((ROOT / page).read_text(encoding="utf-8"))
+        assert match, page
+        rows = [line.split("|")[1].strip() for line in match[0].splitlines()[3:-1]]
         assert rows == [row["title"] for row in table["row"]]
         columns = table["kinds"] if "kinds" in table else table["variants"]
-        assert {line.count("|") for line in found[0].splitlines()[1:-1]} == {len(columns) + 2}
+        assert {line.count("|") for line in match[0].splitlines()[1:-1]} == {len(columns) + 2}
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[table["name"] for table in TABLES])
@@ -102,14 +102,14 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
     )
 
     def names(of: results.Spec, what: str) -> set[str]:
-        return {each["name"] for each in of.get(what, [])}
+        return {entry["name"] for entry in of.get(what, [])}
 
     experiments = {}
     for name, run in table["run"].items():
         experiments[name] = read_experiment(ROOT / f"model/experiments/{run['experiment']}.toml")
         assert (ROOT / f"machines/{run['machine']}.toml").is_file()
         assert set(run.get("variants", table["variants"])) <= names(experiments[name], "variant")
-        assert {each.split("=")[0] for each in run.get("set", [])} <= names(
+        assert {setting.split("=")[0] for setting in run.get("set", [])} <= names(
             experiments[name], "param"
         )
     for row in table["row"]:
@@ -127,9 +127,9 @@ def test_a_table_is_what_the_simulator_says(
     """Make the table that takes a second. Compilers differ by a few accesses, so by 0.1%."""
     monkeypatch.setattr(results, "KEPT", tmp_path)
     table = next(table for table in TABLES if table["name"] == "yield")
-    found = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))
-    assert found
-    shown = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in found[0].splitlines()}
+    match = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))
+    assert match
+    shown = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in match[0].splitlines()}
     cells = results.Cells(table)
     for row in table["row"]:
         if row["variant"] != "sbm":

@@ -25,7 +25,7 @@ def call(*argv: str | Path, cwd: Path, user: int | None = None, **more: str) -> 
     """Run a program; returns its status, and all that it said."""
     kept = {key: value for key, value in os.environ.items() if key != "SCHEDSHARD_BUILD"}
     done = subprocess.run(
-        [str(each) for each in argv], cwd=cwd, user=user, env={**kept, **more}, text=True,
+        [str(word) for word in argv], cwd=cwd, user=user, env={**kept, **more}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return done.returncode, done.stdout
@@ -47,8 +47,8 @@ def test_nothing_of_the_current_directory_is_imported(
     here = tmp_path / "here"
     version = (ROOT / "VERSION").read_text().strip()
     for search in ("", ":", str(here)):
-        said = call(*argv, "--version", cwd=here, SCHEDSHARD_BUILD=str(FAKES), PYTHONPATH=search)
-        assert said == (0, f"schedshard {version}\n")
+        result = call(*argv, "--version", cwd=here, SCHEDSHARD_BUILD=str(FAKES), PYTHONPATH=search)
+        assert result == (0, f"schedshard {version}\n")
     assert not (tmp_path / "ran").exists()
 
 
@@ -105,10 +105,10 @@ def test_another_user_runs_what_is_built(checkout: Path) -> None:
     assert sorted(checkout.rglob("*")) == before
     (checkout / "source").write_text("2")
     os.utime(checkout / "source", (2e9, 2e9))
-    status, said = call(program, "machine", "list", cwd=Path("/"), user=NOBODY)
+    status, output = call(program, "machine", "list", cwd=Path("/"), user=NOBODY)
     assert status == 2
-    assert said.count("\n") == 1
-    assert "is older than its sources, and this user cannot write there: run 'make build'" in said
+    assert output.count("\n") == 1
+    assert "is older than its sources, and this user cannot write there: run 'make build'" in output
     # A user who may write there brings the build up to date.
     assert call(program, "machine", "list", cwd=Path("/"))[1].endswith("\nmachine\n")
     assert (checkout / "build" / "release" / "made").read_text() == "2"
@@ -120,8 +120,8 @@ def test_another_user_runs_what_is_built(checkout: Path) -> None:
 def test_help_needs_no_build(checkout: Path, words: tuple[str, ...]) -> None:
     """Regression: a fresh clone was built for minutes before it printed its help."""
     shutil.rmtree(checkout / "build")
-    said = call(checkout / "schedshard", *words, cwd=Path("/"))
-    assert said == (0, f"{words[0] if words else ''}\n")
+    result = call(checkout / "schedshard", *words, cwd=Path("/"))
+    assert result == (0, f"{words[0] if words else ''}\n")
     assert not (checkout / "build").exists()
 
 
@@ -136,9 +136,9 @@ def test_help_of_another_program_needs_a_build(checkout: Path, words: tuple[str,
 @needs_root
 def test_another_user_cannot_make_the_environment(checkout: Path) -> None:
     (checkout / ".venv" / "has-base").write_text("of other locks")
-    status, said = call(checkout / "schedshard", "machine", "list", cwd=Path("/"), user=NOBODY)
-    assert (status, said.count("\n")) == (2, 1)
-    assert "run 'cli/environment' as the user who can" in said
+    status, output = call(checkout / "schedshard", "machine", "list", cwd=Path("/"), user=NOBODY)
+    assert (status, output.count("\n")) == (2, 1)
+    assert "run 'cli/environment' as the user who can" in output
 
 
 def test_which_python(checkout: Path) -> None:
@@ -147,10 +147,10 @@ def test_which_python(checkout: Path) -> None:
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
     for name, words in (("nowhere", "there is no such program"), (old, "older than 3.11")):
-        said = call(checkout / "cli" / "environment", cwd=checkout, PYTHON=str(name))
-        assert said[0] == 2
-        assert words in said[1]
-        assert said[1].count("\n") == 1
+        result = call(checkout / "cli" / "environment", cwd=checkout, PYTHON=str(name))
+        assert result[0] == 2
+        assert words in result[1]
+        assert result[1].count("\n") == 1
 
 
 MADE = """#!/bin/sh
@@ -187,13 +187,13 @@ def test_an_environment_is_whole_whenever_the_script_ends(checkout: Path) -> Non
 @pytest.mark.slow(reason="makes an environment")
 def test_no_network(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
-    status, said = call(
+    status, output = call(
         checkout / "cli" / "environment", cwd=checkout, PYTHON=sys.executable,
         PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_NO_CACHE_DIR="1", PIP_CONFIG_FILE=os.devnull,
         PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="",
     )  # fmt: skip
     assert status == 2
-    assert "the package index cannot be reached: is there a network?" in said
-    assert "No matching distribution" not in said
+    assert "the package index cannot be reached: is there a network?" in output
+    assert "No matching distribution" not in output
     assert not (checkout / ".venv").exists()
     assert not (checkout / ".venv.tmp").exists()

@@ -13,20 +13,20 @@ from common.paths import ROOT
 
 def test_the_package_needs_what_the_environment_has() -> None:
     """A wheel without one of them installs, and its command does not start."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     def asked(name: str) -> list[str]:
         lines = (ROOT / "cli" / f"{name}.in").read_text(encoding="utf-8").splitlines()
         return [line for line in lines if line and not line.startswith(("#", "-"))]
 
-    assert told["dependencies"] == asked("requirements")
-    assert told["optional-dependencies"]["sweep"] == asked("requirements-sweep")
+    assert project["dependencies"] == asked("requirements")
+    assert project["optional-dependencies"]["sweep"] == asked("requirements-sweep")
 
 
 def test_the_picture_of_the_rooms_is_what_imports_are_held_against() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    layers = next(each["layers"] for each in contracts if each["id"] == "rooms")
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
     picture = text.partition("## Rooms")[2].partition("```")[2].partition("```")[0]
     drawn = re.findall(r"^ (\w+)/", picture, re.MULTILINE)

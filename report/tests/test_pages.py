@@ -87,10 +87,10 @@ def test_a_browser_shows_the_page(page: Path, tmp_path: Path, width: int) -> Non
         f"--screenshot={picture}", page.as_uri(),
     ]  # fmt: skip
     subprocess.run(words, check=True, capture_output=True, timeout=300)
-    seen = imread(picture)[..., :3]
-    assert seen.shape[1] == width
+    pixels = imread(picture)[..., :3]
+    assert pixels.shape[1] == width
     # Text is everywhere: no quarter of the first screen is of one colour.
-    assert all(np.ptp(part) > 0.5 for part in np.array_split(seen[:900], 4))
+    assert all(np.ptp(part) > 0.5 for part in np.array_split(pixels[:900], 4))
 
 
 def test_a_page_asks_for_nothing_and_is_small(page: Path) -> None:

@@ -72,13 +72,13 @@ def test_reproduce_shows_intervals(
     assert default["params"]["push_ipi"] == 0
     assert [variant["name"] for variant in default["variants"]] == ["stock", "partition", "shard"]
     assert "published" not in default
-    said = " ".join(outcome.out.split())
-    assert said.index("RT_PUSH_IPI off (Linux's default)") < said.index(
+    text = " ".join(outcome.out.split())
+    assert text.index("RT_PUSH_IPI off (Linux's default)") < text.index(
         "RT_PUSH_IPI on (as on the published machine)"
     )
     data = json.loads((tmp_path / "cpumask-yield-epyc-7763-2s.json").read_text())
     assert data["uncertainty"]["samples"] == 20
-    assert "param.yield_ns" in {one["name"] for one in data["uncertainty"]["inputs"]}
+    assert "param.yield_ns" in {input_["name"] for input_ in data["uncertainty"]["inputs"]}
     other = json.loads((tmp_path / "cpumask-yield-xeon-480.json").read_text())
     assert "uncertainty" not in other
 

@@ -102,11 +102,11 @@ def run_comparison(
         )
     before, after = (side_of(reports[name], name) for name in names)
     judged = judge(before, after, limit)
-    found = compared(before, after, judged)
-    deliver(saved(found, reports), as_json, out, found.sentence())
+    change = compared(before, after, judged)
+    deliver(saved(change, reports), as_json, out, change.sentence())
     print("validation:", whole_sentence("guest"), file=sys.stderr)
     if asked.compare is None:
         to = asked.verdict
-        status = Gate(before, limit, to.sarif, to.junit, to.annotate).closes(found.closing(judged))
+        status = Gate(before, limit, to.sarif, to.junit, to.annotate).closes(change.closing(judged))
         if status:
             raise click.exceptions.Exit(status)
