@@ -60,8 +60,8 @@ static s64 steal(struct slot_cache *c)
 
 	if (!slots_in(c))
 		return -1;
-	WRITE_ONCE(c->head, head + 1); /* T1 */
-	port_heavy_barrier();	       /* T2: pairs with slot_cache_claim() */
+	smp_store_release(&c->head, head + 1); /* T1; after T4 of the theft before */
+	port_heavy_barrier();		       /* T2: pairs with slot_cache_claim() */
 	/* T3; acquires as in slots_in() */
 	if ((s32)(SLOT_CACHE_PLACE(smp_load_acquire(&c->tail)) - head - 1) >= 0)
 		return READ_ONCE(c->slot[head % SLOT_CACHE_RING]);
