@@ -132,16 +132,16 @@ def _imported(path: Path) -> set[str]:
 
 def modules(start: str = START) -> list[Path]:
     """Return the files of the modules that a program needs, and their packages' __init__.py."""
-    todo, seen = {start}, set[str]()
+    todo, visited = {start}, set[str]()
     while todo:
         name = todo.pop()
-        seen.add(name)
+        visited.add(name)
         parts = name.split(".")
         above = {".".join(parts[:n]) for n in range(1, len(parts))}
         file = _file(name)
         assert file is not None, name
-        todo |= (_imported(file) | above) - seen - LEFT_OUT
-    return sorted(file for name in seen if (file := _file(name)) is not None)
+        todo |= (_imported(file) | above) - visited - LEFT_OUT
+    return sorted(file for name in visited if (file := _file(name)) is not None)
 
 
 def data(files: list[Path]) -> list[Path]:

@@ -102,7 +102,7 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
     cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
     # Two CPUs may be one core, in which nothing travels. With a quarter more CPUs than a cache or
     # a package has, a third of the wake-ups follow one from outside; with twice as many, half do.
-    beyond = {size for each in (cache, package) for size in (each, each * 5 // 4, each * 2)}
+    beyond = {size for unit in (cache, package) for size in (unit, unit * 5 // 4, unit * 2)}
     near = apart({size for size in {2, 4, 8, 32, cpus} | beyond if size <= cpus})
     far = apart({2, 8, 32, cpus}) if row["packages"] > 1 else []
     made = [Key(SHARD, False, False, False, size) for size in (2, 8, 32)]
@@ -119,15 +119,15 @@ def spot_of(key: Key, per_cpu: float, have: int) -> Spot:
     return Spot(*key[:3], key.spread and cpus < have, cpus, per_cpu * cpus, group)
 
 
-def missing(found: Mapping[float, tuple[float, float]]) -> list[float]:
+def missing(points: Mapping[float, tuple[float, float]]) -> list[float]:
     """Return rates to add to a row, near the levels."""
     wanted = []
-    for low, high in pairwise(sorted(found)):
-        a, b = found[low], found[high]
+    for low, high in pairwise(sorted(points)):
+        a, b = points[low], points[high]
         near = min(b[0] / a[0], high / low) < _NEAR or b[1] < _CLOSE * a[1]
         if not near and any(a[1] < level <= b[1] for level in LEVELS):
             wanted.append((low * high) ** 0.5)
-    return wanted[: max(0, _MOST - len(found))]
+    return wanted[: max(0, _MOST - len(points))]
 
 
 def share_of(spot: Spot, figures: Mapping[str, float], alone: float) -> tuple[float, float]:
@@ -136,10 +136,10 @@ def share_of(spot: Spot, figures: Mapping[str, float], alone: float) -> tuple[fl
     return now.rate, max(now.kernel_ns - alone, 1.0) * now.rate * 1e-9 / spot.cpus
 
 
-def rising(found: Mapping[float, tuple[float, float]]) -> Points:
+def rising(points: Mapping[float, tuple[float, float]]) -> Points:
     """Return the points without those at which the rate or the share does not rise."""
     kept: Points = []
-    for _, (rate, share) in sorted(found.items()):
+    for _, (rate, share) in sorted(points.items()):
         if not kept or (rate > kept[-1][0] and share > kept[-1][1]):
             kept.append((rate, share))
     return kept
@@ -157,7 +157,7 @@ def rate_at(points: Points, share: float) -> float:
 def row_of(cpus: int, points: Points) -> list[int]:
     """Return a row: rates at the first level, and at those up to twice the last simulated share."""
     levels = [level for level in LEVELS[1:] if level <= 2 * points[-1][1]]
-    return [cpus, *(int(float(f"{rate_at(points, each):.3g}")) for each in (LEVELS[0], *levels))]
+    return [cpus, *(int(float(f"{rate_at(points, level):.3g}")) for level in (LEVELS[0], *levels))]
 
 
 def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:
@@ -169,8 +169,8 @@ def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:
     wanted = [(key, rate) for key in held for rate in _BEGIN]
     while wanted:
         spots = [spot_of(key, rate, have) for key, rate in wanted]
-        found = run([request_of(spot, machine, have, counted(spot.cpus)) for spot in spots])
-        for (key, per_cpu), spot, figures in zip(wanted, spots, found, strict=True):
+        results = run([request_of(spot, machine, have, counted(spot.cpus)) for spot in spots])
+        for (key, per_cpu), spot, figures in zip(wanted, spots, results, strict=True):
             rate, share = share_of(spot, figures, alone)
             held[key][per_cpu] = rate * key.cpus / spot.cpus, share
         wanted = [(key, rate) for key, own in held.items() for rate in missing(own)]
@@ -199,12 +199,12 @@ def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]
         )
         for sample in samples for spot in spots
     ]  # fmt: skip
-    found = iter(run(requests))
+    results = iter(run(requests))
     speeds: list[list[float]] = [[] for _ in probes]
     for _ in samples:
-        alone = seen(lone(), next(found)).kernel_ns
+        alone = seen(lone(), next(results)).kernel_ns
         for (key, spot), own in zip(probes, speeds, strict=True):
-            rate, share = share_of(spot, next(found), alone)
+            rate, share = share_of(spot, next(results), alone)
             own += [rate_at(points[key], share) / rate] if share < points[key][-1][1] else []
     low = high = 1.0
     for own in speeds:
@@ -236,9 +236,9 @@ def machine_entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def validation() -> dict[str, Any]:
     """Return the score of whole workloads, and the error factor of operations, which widens."""
-    one = whole_validation("exact")
-    kept = {key: one[key] for key in ("curves", "machines")}
-    return {**kept, "factor": round(known_error("workload").factor, 2), "said": one["said"]}
+    whole = whole_validation("exact")
+    kept = {key: whole[key] for key in ("curves", "machines")}
+    return {**kept, "factor": round(known_error("workload").factor, 2), "said": whole["said"]}
 
 
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -265,7 +265,7 @@ def main(names: Sequence[str]) -> None:
     # Predict small machines first. Until a machine is predicted the file keeps its old entry.
     for name in names or sorted(MACHINES, key=lambda name: int(rows[name]["cpus"])):
         entries[name] = machine_entry(rows[name])
-        write_atomic(Path(str(FILE)), text([entries[each] for each in MACHINES if each in entries]))
+        write_atomic(Path(str(FILE)), text([entries[m] for m in MACHINES if m in entries]))
 
 
 if __name__ == "__main__":

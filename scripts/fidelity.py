@@ -140,9 +140,9 @@ def residuals_of(curve: dict[str, Any], base: Path, cores: Mapping[str, str]) ->
 
 def kept_of(curve: dict[str, Any]) -> list[Residual]:
     """Return a curve's residuals in the table if they cover exactly its points, or nothing."""
-    mine = [one for one in known_residuals() if one.curve == curve["name"]]
-    measured = [one for _, one in curve.get(PAIRS) or curve["points"]]
-    same = [f"{one:.5g}" for one in measured] == [f"{one.measured:.5g}" for one in mine]
+    mine = [residual for residual in known_residuals() if residual.curve == curve["name"]]
+    measured = [ns for _, ns in curve.get(PAIRS) or curve["points"]]
+    same = [f"{ns:.5g}" for ns in measured] == [f"{r.measured:.5g}" for r in mine]
     return mine if same else []
 
 
@@ -150,22 +150,22 @@ def scores_of(mine: Sequence[Residual], known: Sequence[Residual]) -> list[Score
     """Return the score of each point, whose interval is estimated without the point's machine."""
     factors: dict[tuple[str, str], float] = {}
     made = []
-    for one in mine:
-        without = one.machine, one.kind
+    for residual in mine:
+        without = residual.machine, residual.kind
         if without not in factors:
-            others = (other for other in known if other.machine != one.machine)
-            factors[without] = estimate(others, one.kind).factor
-        low, high = min(one.low, one.predicted), max(one.high, one.predicted)
-        low, high = together(low, one.predicted, high, factors[without])
-        made.append(Score(one, low, high))
+            others = (other for other in known if other.machine != residual.machine)
+            factors[without] = estimate(others, residual.kind).factor
+        low, high = min(residual.low, residual.predicted), max(residual.high, residual.predicted)
+        low, high = together(low, residual.predicted, high, factors[without])
+        made.append(Score(residual, low, high))
     return made
 
 
 def figures(part: Sequence[Score]) -> str:
     """Return cells: points, median factor, worst, inside, and the median ratio of the ends."""
-    factors = [one.factor for one in part]
-    inside = sum(one.inside for one in part)
-    width = statistics.median(one.high / one.low for one in part)
+    factors = [point.factor for point in part]
+    inside = sum(point.inside for point in part)
+    width = statistics.median(point.high / point.low for point in part)
     return (
         f"{len(part)} | {statistics.median(factors):.2f} | {max(factors):.2f} | "
         f"{inside} of {len(part)}, {inside / len(part):.0%} | {width:.2f} |"
@@ -178,8 +178,8 @@ def lines(scores: Sequence[Score]) -> list[str]:
         "| curve | kind | points | median factor | worst | inside | width |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name in dict.fromkeys(one.of.curve for one in scores):
-        part = [one for one in scores if one.of.curve == name]
+    for name in dict.fromkeys(point.of.curve for point in scores):
+        part = [point for point in scores if point.of.curve == name]
         mark = " (calibrated)" * part[0].of.calibrated
         made.append(f"| {name}{mark} | {words(part[0].of.kind)} | {figures(part)}")
     return made
@@ -193,13 +193,13 @@ def kinds(scores: Sequence[Score], known: Sequence[Residual]) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     rows = []
-    for kind in sorted({one.kind for one in known}):
-        part = [one for one in scores if one.of.kind == kind and not one.of.calibrated]
-        one = estimate(known, kind)
+    for kind in sorted({residual.kind for residual in known}):
+        part = [point for point in scores if point.of.kind == kind and not point.of.calibrated]
+        total = estimate(known, kind)
         rows.append((
             statistics.median(point.factor for point in part) if part else math.inf,
-            f"| {words(kind)} | {one.curves} | {one.machines} | {', '.join(one.cores)} | "
-            f"{one.threads or ''} | {one.factor:.2f} | "
+            f"| {words(kind)} | {total.curves} | {total.machines} | {', '.join(total.cores)} | "
+            f"{total.threads or ''} | {total.factor:.2f} | "
             + (figures(part) if part else "0 | | | | |"),
         ))  # fmt: skip
     whole, (within, of) = score(known_whole(), "exact"), left_out(known_whole(), "exact")
@@ -210,27 +210,27 @@ def kinds(scores: Sequence[Score], known: Sequence[Residual]) -> list[str]:
         f"{within / of:.0%} | {whole.inside**2:.2f} |",
     ))  # fmt: skip
     made += [row for _, row in sorted(rows, key=lambda row: -row[0])]
-    blind = [one for one in scores if not one.of.calibrated]
+    blind = [point for point in scores if not point.of.calibrated]
     return [*made, f"| all of these | | | | | | {figures(blind)}"] if blind else made
 
 
 def headline(scores: Sequence[Score]) -> list[str]:
     """Return the first paragraph of the page."""
-    blind = [one for one in scores if not one.of.calibrated]
-    chosen = [one for one in scores if one.of.calibrated]
-    curves = len({one.of.curve for one in blind})
-    worst = max(blind, key=lambda one: one.factor)
-    inside = statistics.mean(one.inside for one in blind)
-    width = statistics.median(one.high / one.low for one in blind)
+    blind = [point for point in scores if not point.of.calibrated]
+    chosen = [point for point in scores if point.of.calibrated]
+    curves = len({point.of.curve for point in blind})
+    worst = max(blind, key=lambda point: point.factor)
+    inside = statistics.mean(point.inside for point in blind)
+    width = statistics.median(point.high / point.low for point in blind)
     text = (
         f"{inside:.0%} of the {len(blind)} points of {curves} published curves lie inside the "
         "90% interval of their prediction. No number or rule of the model was chosen to fit these "
         "curves, and each interval was estimated without any curve of the same machine. At the "
         f"median the ends of an interval differ by a factor of {width:.2f}, and prediction and "
-        f"measurement by {statistics.median(one.factor for one in blind):.2f}. The worst point is "
+        f"measurement by {statistics.median(p.factor for p in blind):.2f}. The worst point is "
         f"wrong by a factor of {worst.factor:.2f}: {worst.of.curve}, {worst.of.threads} threads. "
-        f"For the {len({one.of.curve for one in chosen})} calibrated curves, which prove little, "
-        f"the median factor is {statistics.median(one.factor for one in chosen):.2f}."
+        f"For the {len({p.of.curve for p in chosen})} calibrated curves, which prove little, "
+        f"the median factor is {statistics.median(p.factor for p in chosen):.2f}."
     )
     return textwrap.wrap(text, 120)
 
@@ -245,11 +245,11 @@ def residual_text(curves: Sequence[dict[str, Any]], known: Sequence[Residual]) -
         "curve = [",
     ]
     for curve in curves:
-        mine = [one for one in known if one.curve == curve["name"]]
+        mine = [residual for residual in known if residual.curve == curve["name"]]
         first = mine[0]
         points = ", ".join(
-            f"[{one.threads},{one.measured:.5g},{one.predicted:.5g},{one.low:.5g},{one.high:.5g}]"
-            for one in mine
+            f"[{r.threads},{r.measured:.5g},{r.predicted:.5g},{r.low:.5g},{r.high:.5g}]"
+            for r in mine
         )
         made.append(
             f'{{ name = "{first.curve}", machine = "{first.machine}", core = "{first.core}", '
@@ -275,11 +275,9 @@ def draw(known: Sequence[Residual]) -> None:
     """Write the plot: a dot per point, in the colour of its kind, and lines at factors of two."""
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
     axes = figure.add_subplot(xscale="log", yscale="log", aspect="equal")
-    for kind in sorted({one.kind for one in known}):
-        mine = [one for one in known if one.kind == kind]
-        axes.plot(
-            [one.predicted for one in mine], [one.measured for one in mine], ".", label=words(kind)
-        )
+    for kind in sorted({residual.kind for residual in known}):
+        mine = [residual for residual in known if residual.kind == kind]
+        axes.plot([r.predicted for r in mine], [r.measured for r in mine], ".", label=words(kind))
     for factor, style in ((0.5, ":"), (1, "-"), (2, ":")):
         axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
     axes.set(xlabel="predicted, ns per operation", ylabel="measured, ns per operation")
@@ -303,7 +301,7 @@ def main(arguments: Sequence[str]) -> int:
     curves, cores = table["curve"], table["cores"]
     kept = kept_of if "--new" in arguments else lambda _: []
     by_curve = [kept(curve) or residuals_of(curve, base, cores) for curve in curves]
-    mine = [one for points in by_curve for one in points]
+    mine = [residual for points in by_curve for residual in points]
     known = list(known_residuals()) if files else mine
     scores = scores_of(mine, known)
     print("\n".join([*lines(scores), "", *kinds(scores, known)]))

@@ -88,7 +88,7 @@ class Cells:
         self.variants: list[str] = table["variants"]
         self.kept: dict[str, list[dict[str, Any]]] = {}
 
-    def found(self, name: str, variant: str) -> list[dict[str, Any]]:
+    def results(self, name: str, variant: str) -> list[dict[str, Any]]:
         """Return a variant's results for all seeds of a run."""
         run = self.runs[name]
         variants: list[str] = run.get("variants") or self.variants
@@ -98,7 +98,7 @@ class Cells:
 
     def figures(self, row: Spec, variant: str) -> list[float]:
         """Return a figure for all seeds, perhaps as a fraction of another variant's mean."""
-        results = self.found(row["run"], variant)
+        results = self.results(row["run"], variant)
         values = [v.get(row["figure"], v["metrics"].get(row["figure"])) for v in results]
         numbers = [value for value in values if value is not None]
         if "against" not in row:
@@ -119,14 +119,14 @@ class Cells:
 
     def published(self, row: Spec, variant: str) -> float | None:
         """Return what others measured."""
-        runs = self.found(row["run"], variant)
+        runs = self.results(row["run"], variant)
         value: float | None = of(runs[0].get("published"), row["figure"]) if runs else None
         return value
 
     def interval(self, row: Spec, variant: str) -> dict[str, float] | None:
         """Return the median and 90% interval from the run with samples, if it has the variant."""
         name: str = row["samples"] if "samples" in row else row["run"]
-        runs = self.found(name, variant)
+        runs = self.results(name, variant)
         if not runs:
             return None
         first = runs[0]
@@ -213,11 +213,11 @@ def main(arguments: Sequence[str]) -> int:
         for page in table["pages"]:
             path = ROOT / page
             old = path.read_text(encoding="utf-8")
-            there = place(table["name"]).search(old)
-            if there is None:
+            match = place(table["name"]).search(old)
+            if match is None:
                 print(f"results: {page} has no place for {table['name']}", file=sys.stderr)
                 return 2
-            new = old[: there.end(1)] + made + old[there.start(2) :]
+            new = old[: match.end(1)] + made + old[match.start(2) :]
             if new != old:
                 status = 1 if check else 0
                 print(f"results: {page}: {table['name']} {'differs' if check else 'is new'}")

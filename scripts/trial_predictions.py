@@ -74,7 +74,7 @@ def numbers(point: Mapping[str, Any]) -> list[float]:
     """Return a point's prediction and the ends of its interval, which contains it."""
     value, interval = point["ns_per_op"], point["interval"]
     ends = min(interval["low"], value), value, max(interval["high"], value)
-    return [float(f"{each:.3g}") for each in (ends[1], ends[0], ends[2])]
+    return [float(f"{end:.3g}") for end in (ends[1], ends[0], ends[2])]
 
 
 def entry(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def entry(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("name", "title", "kind", "cpus", "packages", "nodes", "llcs")
     return {key: row[key] for key in kept} | {
         "curves": {
-            each["name"]: [[point["threads"], *numbers(point)] for point in each["points"]]
-            for each in curves
+            variant["name"]: [[point["threads"], *numbers(point)] for point in variant["points"]]
+            for variant in curves
         },
         "pairs": {
-            each["name"]: {point["class"]: numbers(point) for point in each["points"]}
-            for each in pairs
+            variant["name"]: {point["class"]: numbers(point) for point in variant["points"]}
+            for variant in pairs
         },
     }
 
@@ -106,7 +106,7 @@ def entry(row: Mapping[str, Any]) -> dict[str, Any]:
 def text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return the file's text: a line per machine."""
     lines = ["{", *(f' "{key}": {json.dumps(value)},' for key, value in _HEAD.items())]
-    rows = ",\n".join(f"  {json.dumps(each)}" for each in entries)
+    rows = ",\n".join(f"  {json.dumps(row)}" for row in entries)
     return "\n".join([*lines, ' "machines": [', rows, " ]", "}"]) + "\n"
 
 
@@ -117,12 +117,12 @@ def main(names: Sequence[str]) -> None:
         if row["kind"] != "hypothetical" and cores_of(row["name"])
     }  # fmt: skip
     old = json.loads(FILE.read_text(encoding="utf-8"))["machines"] if FILE.is_file() else []
-    entries = {one["name"]: one for one in old if one["name"] in rows}
+    entries = {machine["name"]: machine for machine in old if machine["name"] in rows}
     # Quick machines first. The file contains all machines at any time.
     for name in names or sorted(rows, key=lambda name: int(rows[name]["cpus"])):
         print(name, flush=True)
         entries[name] = entry(rows[name])
-        write_atomic(Path(str(FILE)), text([entries[each] for each in sorted(entries)]))
+        write_atomic(Path(str(FILE)), text([entries[key] for key in sorted(entries)]))
 
 
 if __name__ == "__main__":

@@ -95,12 +95,12 @@ def _dry_run(host: Host, minutes: float) -> None:
         print("\n".join(described(plan, sums)))
 
 
-def _judged(found: Measured, machine: Machine, host: Host, watch: Watch, before: float) -> Trial:
+def _judged(measured: Measured, machine: Machine, host: Host, watch: Watch, before: float) -> Trial:
     predictor = Predictor(host)
     return Trial(
         VERSION, host, (machine.kernel(),), State(before, watch.load, machine.battery()),
-        tuple(replace(each, predicted=predictor.of(each)) for each in found.figures),
-        costs=found.costs, ended=found.ended,
+        tuple(replace(figure, predicted=predictor.of(figure)) for figure in measured.figures),
+        costs=measured.costs, ended=measured.ended,
     )  # fmt: skip
 
 
@@ -116,20 +116,20 @@ def _run(minutes: float, out: Path, busy: bool) -> int:
     watch = Watch(machine, busy)
     watch.look(1.0)
     before = watch.load
-    found = Measured()
+    measured = Measured()
     with unpacked(tools) as folder:
-        measure(plan, folder, watch, _tell, found)
-    if not found.runs:
-        _tell(f"{found.ended}: {found.why}; no run is complete, so nothing is written")
-        return _INTERRUPTED if found.ended == "interrupted" else 1
-    trial = replace(_judged(found, machine, host, watch, before), tools=sums_of(tools))
+        measure(plan, folder, watch, _tell, measured)
+    if not measured.runs:
+        _tell(f"{measured.ended}: {measured.why}; no run is complete, so nothing is written")
+        return _INTERRUPTED if measured.ended == "interrupted" else 1
+    trial = replace(_judged(measured, machine, host, watch, before), tools=sums_of(tools))
     write_atomic(out, trial_text(trial))
     notes = [f"Predictions: {Predictor(host).why}.", f"Written: {out}"]
-    if found.ended:
-        notes.insert(0, f"Ended early: {found.why}. Complete runs: {len(found.runs)}, kept.")
+    if measured.ended:
+        notes.insert(0, f"Ended early: {measured.why}. Complete runs: {len(measured.runs)}, kept.")
         _tell(notes[0])
     print(page(trial, notes), end="")
-    return _INTERRUPTED if found.ended == "interrupted" else int(bool(found.ended))
+    return _INTERRUPTED if measured.ended == "interrupted" else int(bool(measured.ended))
 
 
 def _verb(arguments: Sequence[str]) -> int:

@@ -46,10 +46,10 @@ def ratio_of(first: Figure, second: Figure, paired: bool) -> Ratio:
     runs = [first.runs, second.runs]
     if paired:
         count = min(map(len, runs))
-        runs = [each[:count] for each in runs]
+        runs = [values[:count] for values in runs]
     if min(map(min, runs)) <= 0:
         return Ratio(first, second)
-    a, b = ([math.log(run) for run in each] for each in runs)
+    a, b = ([math.log(run) for run in values] for values in runs)
     logs, least = mean(b) - mean(a), min(len(a), len(b))
     if least < 2:
         return Ratio(first, second, math.exp(logs))
@@ -62,22 +62,22 @@ def ratio_of(first: Figure, second: Figure, paired: bool) -> Ratio:
 
 def ratios(trial: Trial, kernel: str, later: Trial, other: str) -> Iterator[Ratio]:
     """Yield the comparison of each figure that both kernels have."""
-    found = {each.key: each for each in later.figures if each.kernel == other}
-    for each in trial.figures:
-        if each.kernel == kernel and each.key in found:
-            yield ratio_of(each, found[each.key], trial is later)
+    by_key = {figure.key: figure for figure in later.figures if figure.kernel == other}
+    for figure in trial.figures:
+        if figure.kernel == kernel and figure.key in by_key:
+            yield ratio_of(figure, by_key[figure.key], trial is later)
 
 
 def _row(ratio: Ratio, predicted: float | None) -> list[str]:
-    ends = said = ""
+    ends = verdict = ""
     if ratio.low is not None and ratio.high is not None:
         ends = f"{ratio.low:.3f} to {ratio.high:.3f}"
         if predicted:
-            said = " inside" if ratio.low <= predicted <= ratio.high else " OUTSIDE"
+            verdict = " inside" if ratio.low <= predicted <= ratio.high else " OUTSIDE"
     return [
         what(ratio.first), ratio.first.unit, number(ratio.first.value), number(ratio.second.value),
         f"{ratio.ratio:.3f}" if ratio.ratio else "-", ends, "differs" if ratio.differs else "",
-        f"{predicted:.3f}{said}" if predicted else "",
+        f"{predicted:.3f}{verdict}" if predicted else "",
     ]  # fmt: skip
 
 
@@ -90,15 +90,15 @@ def _head(name: str, trial: Trial) -> Iterator[str]:
     if trial.ended:
         yield f"Not finished: {trial.ended}."
     cpus = len(trial.host.cpus)
-    kernels = ", ".join(f"{each.name} is Linux {each.release}" for each in trial.kernels)
+    kernels = ", ".join(f"{kernel.name} is Linux {kernel.release}" for kernel in trial.kernels)
     yield f"{name}: {trial.host.processor}, {cpus} CPU{'s' * (cpus > 1)}; {kernels}"
 
 
 def comparison(trials: Named, predicted: Predictions | None = None) -> str:
     """Return what changes from the first kernel of named trials to each other one."""
-    one = len(trials) == 1
+    alone = len(trials) == 1
     sides = [
-        (kernel.name if one else f"{name}: {kernel.name}", trial, kernel.name)
+        (kernel.name if alone else f"{name}: {kernel.name}", trial, kernel.name)
         for name, trial in trials for kernel in trial.kernels
     ]  # fmt: skip
     if len(sides) < 2:
@@ -106,15 +106,15 @@ def comparison(trials: Named, predicted: Predictions | None = None) -> str:
     lines = [line for name, trial in trials for line in _head(name, trial)]
     base, first, kernel = sides[0]
     for name, trial, other in sides[1:]:
-        found = list(ratios(first, kernel, trial, other))
-        middle = median([each.ratio for each in found if each.ratio] or [1.0])
+        compared = list(ratios(first, kernel, trial, other))
+        middle = median([ratio.ratio for ratio in compared if ratio.ratio] or [1.0])
         heads = ["figure", "unit", base, name, "ratio", "95% interval", ""]
         heads.append("predicted" if predicted else "")
-        keys = [(each.first.name, each.first.part) for each in found]
-        rows = [_row(each, (predicted or {}).get(key)) for each, key in zip(found, keys)]
-        judged = [each for each in found if each.low is not None]
+        keys = [(ratio.first.name, ratio.first.part) for ratio in compared]
+        rows = [_row(ratio, (predicted or {}).get(key)) for ratio, key in zip(compared, keys)]
+        judged = [ratio for ratio in compared if ratio.low is not None]
         lines += [
-            f"{sum(each.differs for each in judged)} of {len(judged)} figures with two runs or "
+            f"{sum(ratio.differs for ratio in judged)} of {len(judged)} figures with two runs or "
             "more differ (the 95% interval of the ratio does not contain 1); median ratio "
             f"{middle:.2f}.",
             *table([heads, *rows]),

@@ -36,9 +36,9 @@ def codes(root: Path = Path("/")) -> Codes:
         text = (root / "proc/cpuinfo").read_text(encoding="ascii", errors="replace")
     except OSError:
         return {}
-    found = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (\w+)$", text, re.MULTILINE))
-    maker, family = found.get("vendor_id"), int(found.get("cpu family", 0))
-    if maker == "GenuineIntel" and family == 6 and int(found["model"]) in _XEONS:
+    facts = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (\w+)$", text, re.MULTILINE))
+    maker, family = facts.get("vendor_id"), int(facts.get("cpu family", 0))
+    if maker == "GenuineIntel" and family == 6 and int(facts["model"]) in _XEONS:
         return _INTEL
     return _AMD if maker == "AuthenticAMD" and family >= _ZEN_3 else {}
 

@@ -48,8 +48,8 @@ class WrongError(UserError):
 
 def _wrong(value: Any, place: str, right: str) -> WrongError:
     scalar = not isinstance(value, (dict, list))
-    found = f", not {json.dumps(value)[:40]}" if scalar else ""
-    return WrongError(f"{place} must be {right}{found}")
+    actual = f", not {json.dumps(value)[:40]}" if scalar else ""
+    return WrongError(f"{place} must be {right}{actual}")
 
 
 def _text(pattern: str, right: str) -> Check:
@@ -64,7 +64,7 @@ def _text(pattern: str, right: str) -> Check:
 def _one_of(*known: str) -> Check:
     def check(value: Any, place: str) -> str:
         if not isinstance(value, str) or value not in known:
-            raise _wrong(value, place, "one of " + ", ".join(f'"{each}"' for each in known))
+            raise _wrong(value, place, "one of " + ", ".join(f'"{word}"' for word in known))
         return value
 
     return check
@@ -96,11 +96,11 @@ def _whole(high: int) -> Check:
     return check
 
 
-def _list(each: Check, least: int, most: int) -> Check:
+def _list(member: Check, least: int, most: int) -> Check:
     def check(value: Any, place: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
             raise _wrong(value, place, f"a list of {least} to {most}")
-        return tuple(each(one, f"{place}[{at}]") for at, one in enumerate(value))
+        return tuple(member(entry, f"{place}[{at}]") for at, entry in enumerate(value))
 
     return check
 
@@ -114,12 +114,12 @@ def _row(make: Callable[..., Any], *columns: Check) -> Check:
     return check
 
 
-def _table(name: str, each: Check) -> Check:
+def _table(name: str, member: Check) -> Check:
     def check(value: Any, place: str) -> dict[str, Any]:
         if not isinstance(value, dict) or len(value) > MAX_TABLE:
             raise _wrong(value, place, f"an object of at most {MAX_TABLE} members")
         known = _text(name, f"as {name}")
-        return {known(k, f"a name in {place}"): each(v, f"{place}.{k}") for k, v in value.items()}
+        return {known(k, f"a name in {place}"): member(v, f"{place}.{k}") for k, v in value.items()}
 
     return check
 
@@ -130,7 +130,7 @@ def _maybe(check: Check) -> Check:
 
 def _record(make: Callable[..., Any]) -> Check:
     """Return a check for an object with the members of a dataclass, which it makes."""
-    members = {each.name: each for each in fields(make)}  # type: ignore[arg-type]
+    members = {member.name: member for member in fields(make)}  # type: ignore[arg-type]
 
     def check(value: Any, place: str) -> Any:
         if not isinstance(value, dict):
@@ -265,11 +265,11 @@ class Host:
     mitigations: Mapping[str, str] = _is(_table(_FEATURE, _WORDS), default_factory=dict)
 
     def __post_init__(self) -> None:
-        if len({each.cpu for each in self.cpus}) != len(self.cpus):
+        if len({cpu.cpu for cpu in self.cpus}) != len(self.cpus):
             raise WrongError("the host names a CPU twice")
         for inner, outer in (("core", "l2"), ("l2", "llc")):
-            both = {(getattr(each, inner), getattr(each, outer)) for each in self.cpus}
-            if len(both) != len({one for one, _ in both}):
+            both = {(getattr(cpu, inner), getattr(cpu, outer)) for cpu in self.cpus}
+            if len(both) != len({part for part, _ in both}):
                 raise WrongError(f"the host has one {inner} in two of {outer}")
 
 
@@ -319,15 +319,15 @@ class Trial:
     ended: str = _is(_one_of("", *ENDS), default="")
 
     def __post_init__(self) -> None:
-        names = [each.name for each in self.kernels]
+        names = [kernel.name for kernel in self.kernels]
         if len(set(names)) != len(names):
             raise WrongError("kernels must have different names")
-        for each in self.figures:
-            if each.kernel not in names:
+        for figure in self.figures:
+            if figure.kernel not in names:
                 raise WrongError(f"a figure's kernel must be one of {', '.join(names)}")
-        if len({(each.kernel, *each.key) for each in self.figures}) != len(self.figures):
+        if len({(figure.kernel, *figure.key) for figure in self.figures}) != len(self.figures):
             raise WrongError("figures must differ in name, kernel, threads, between or part")
-        cpus = {each.cpu for each in self.host.cpus}
+        cpus = {cpu.cpu for cpu in self.host.cpus}
         for a, b, _ in self.costs.pairs if self.costs else ():
             if a == b or not {a, b} <= cpus:
                 raise WrongError(f"a pair of costs must be two CPUs of the host, not {a} and {b}")
@@ -336,18 +336,18 @@ class Trial:
     def marks(self) -> tuple[str, ...]:
         """Return why the whole trial is not used to judge the model; nothing if it is."""
         busy = max(self.state.load_before, self.state.load_after) > MOST_LOAD
-        found = {
+        reasons = {
             "emulated, so not a measurement": self.host.emulated,
             "under load": busy or self.ended == "not idle",
             "on battery": self.state.battery,
             "too hot": self.state.hot or self.ended == "too hot",
         }
-        return tuple(words for words, there in found.items() if there)
+        return tuple(words for words, applies in reasons.items() if applies)
 
     @property
     def usable(self) -> tuple[Figure, ...]:
         """Return the figures that may judge the model."""
-        return () if self.marks else tuple(each for each in self.figures if not each.wide)
+        return () if self.marks else tuple(figure for figure in self.figures if not figure.wide)
 
 
 def _digits(text: str) -> int:
@@ -366,8 +366,8 @@ def read_trial(raw: bytes, source: str) -> Trial:
         raise UserError(f"{source} is larger than {MAX_BYTES >> 20} MiB")
     try:
         data = json.loads(raw.decode("utf-8"), parse_int=_digits, parse_constant=_constant)
-        found = data.pop("format", None) if isinstance(data, dict) else None
-        _one_of(FORMAT)(found, "its format")
+        declared = data.pop("format", None) if isinstance(data, dict) else None
+        _one_of(FORMAT)(declared, "its format")
         made: Trial = _record(Trial)(data, "the file")
     except RecursionError:
         raise UserError(f"{source} is not a trial: it is nested too deeply") from None
@@ -386,9 +386,9 @@ def load_trial(path: Path) -> Trial:
 def _short(value: Any) -> Any:
     """Return plain data with numbers of six digits."""
     if isinstance(value, dict):
-        return {key: _short(each) for key, each in value.items()}
+        return {key: _short(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_short(each) for each in value]
+        return [_short(member) for member in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
@@ -398,9 +398,9 @@ def _lined(value: Any, depth: int) -> str:
         return json.dumps(value, allow_nan=False)
     deeper = depth + 1 if isinstance(value, dict) else 3
     if isinstance(value, dict):
-        rows = [f"{json.dumps(key)}: {_lined(each, deeper)}" for key, each in value.items()]
+        rows = [f"{json.dumps(key)}: {_lined(member, deeper)}" for key, member in value.items()]
     else:
-        rows = [_lined(each, deeper) for each in value]
+        rows = [_lined(member, deeper) for member in value]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return start + "\n" + ",\n".join(" " * (depth + 1) + row for row in rows) + end
 

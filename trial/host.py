@@ -30,8 +30,8 @@ def _read(path: Path, default: str = "") -> str:
 
 
 def _sum(text: str, name: str) -> int:
-    found = re.search(rf"^ *{name}((?: +\d+)+)", text, re.MULTILINE)
-    return sum(map(int, found[1].split())) if found else 0
+    match = re.search(rf"^ *{name}((?: +\d+)+)", text, re.MULTILINE)
+    return sum(map(int, match[1].split())) if match else 0
 
 
 def _plain(text: str) -> str:
@@ -53,7 +53,7 @@ class Machine:
             raise UserError(f"/{path.relative_to(self.root)}: {error}", status=1) from None
 
     def _node(self, cpu: Path) -> int:
-        nodes = [each.name[4:] for each in cpu.glob("node[0-9]*")]
+        nodes = [path.name[4:] for path in cpu.glob("node[0-9]*")]
         return int(nodes[0]) if nodes and nodes[0].isdigit() else 0
 
     def _place(self, cpu: int) -> tuple[int, ...]:
@@ -94,10 +94,10 @@ class Machine:
         model = re.search(r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", text, re.MULTILINE)
         processor = _plain(model[1]) if model else "unknown"
         emulated = "QEMU" in processor
-        found = sorted((self.cpu_folder / "vulnerabilities").glob("*"))
+        files = sorted((self.cpu_folder / "vulnerabilities").glob("*"))
         return Host(
             processor, arch, emulated or bool(re.search(r"^flags.*\bhypervisor\b", text, re.M)),
-            emulated, self.cpus(allowed), {each.name: _plain(_read(each)) for each in found},
+            emulated, self.cpus(allowed), {file.name: _plain(_read(file)) for file in files},
         )  # fmt: skip
 
     def kernel(self) -> Kernel:
@@ -111,15 +111,15 @@ class Machine:
         """Whether a battery supplies the machine."""
         supplies = list((self.root / "sys/class/power_supply").glob("*"))
         return any(
-            _read(each / "type") == "Battery" and _read(each / "status") == "Discharging"
-            and _read(each / "scope") != "Device"  # a mouse
-            for each in supplies
+            _read(supply / "type") == "Battery" and _read(supply / "status") == "Discharging"
+            and _read(supply / "scope") != "Device"  # a mouse
+            for supply in supplies
         )  # fmt: skip
 
     def throttled(self) -> int:
         """Return how often the processor slowed itself down because it was hot."""
         files = self.cpu_folder.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
-        return sum(int(text) for each in files if (text := _read(each)).isdigit())
+        return sum(int(text) for file in files if (text := _read(file)).isdigit())
 
     def hot(self) -> str:
         """Return a sentence if a sensor is near its critical temperature, or ""."""
@@ -168,10 +168,10 @@ def in_order(cpus: tuple[Cpu, ...]) -> list[Cpu]:
     """Return CPUs as threads take them: one per core first, by package, node and cache."""
     rank: dict[int, int] = {}
     keyed = []
-    for each in sorted(cpus, key=lambda each: each.cpu):
-        sibling = rank.get(each.core, 0)
-        rank[each.core] = sibling + 1
-        keyed.append((sibling, each.package, each.node, each.llc, each.core, each.cpu, each))
+    for cpu in sorted(cpus, key=lambda cpu: cpu.cpu):
+        sibling = rank.get(cpu.core, 0)
+        rank[cpu.core] = sibling + 1
+        keyed.append((sibling, cpu.package, cpu.node, cpu.llc, cpu.core, cpu.cpu, cpu))
     return [key[-1] for key in sorted(keyed)]
 
 
@@ -185,12 +185,12 @@ def distance(a: Cpu, b: Cpu) -> str:
 
 def pairs_by_class(cpus: tuple[Cpu, ...], most: int) -> dict[str, list[tuple[int, int]]]:
     """Return up to ``most`` pairs of CPUs of each class, spread over the machine."""
-    found: dict[str, list[tuple[int, int]]] = {name: [] for name in CLASSES}
+    chosen: dict[str, list[tuple[int, int]]] = {name: [] for name in CLASSES}
     for a, b in _candidates(cpus):
-        mine = found[distance(a, b)]
+        mine = chosen[distance(a, b)]
         if len(mine) < most:
             mine.append((a.cpu, b.cpu))
-    return {name: pairs for name, pairs in found.items() if pairs}
+    return {name: pairs for name, pairs in chosen.items() if pairs}
 
 
 def _candidates(cpus: tuple[Cpu, ...]) -> Iterator[tuple[Cpu, Cpu]]:
@@ -202,7 +202,7 @@ def _candidates(cpus: tuple[Cpu, ...]) -> Iterator[tuple[Cpu, Cpu]]:
     if len(cpus) <= 32:
         yield from combinations(cpus, 2)
         return
-    siblings = sorted(cpus, key=lambda each: (each.package, each.node, each.llc, each.core))
+    siblings = sorted(cpus, key=lambda cpu: (cpu.package, cpu.node, cpu.llc, cpu.core))
     steps = sorted({way for n in range(13) for way in (1 << n, 3 << n >> 1)})
     count = len(cpus)
     for step in steps:

@@ -70,9 +70,9 @@ def curves_of(trial: Trial, folder: Path) -> dict[str, Any]:
     machine = made.facts.name
     (folder / f"{machine}.toml").write_text(made.text, encoding="utf-8")
     by_op: dict[str, list[Figure]] = {}
-    for each in trial.usable:
-        if each.name in (OPS if not each.between else PING_PONG):
-            by_op.setdefault(each.name, []).append(each)
+    for figure in trial.usable:
+        if figure.name in (OPS if not figure.between else PING_PONG):
+            by_op.setdefault(figure.name, []).append(figure)
     if not by_op:
         raise UserError("the trial judges nothing: no figure of the model has steady runs")
     curves = []

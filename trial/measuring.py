@@ -20,7 +20,7 @@ from common.errors import UserError, os_reason
 from trial.events import Events
 from trial.form import MOST_LOAD, Costs, Figure
 from trial.host import Machine
-from trial.plan import PAUSE, RUNS, TOOLS, Found, Plan, Step, costs_of
+from trial.plan import PAUSE, RUNS, TOOLS, Figures, Plan, Step, costs_of
 from trial.workloads import EVENTS, environment
 
 _LOOK = 2.0  # seconds between two looks at its heat, while a program runs
@@ -41,7 +41,7 @@ class Measured:
     """What was measured so far. ``runs`` has the figures of each complete run."""
 
     costs: Costs | None = None
-    runs: list[Found] = field(default_factory=list)
+    runs: list[Figures] = field(default_factory=list)
     load: float = 0.0
     ended: str = ""
     why: str = ""
@@ -51,9 +51,9 @@ class Measured:
         """Return each figure with its values of all complete runs."""
         made: dict[object, Figure] = {}
         for run in self.runs:
-            for each in run:
-                old = made.get(each.key)
-                made[each.key] = replace(each, runs=(*(old.runs if old else ()), *each.runs))
+            for figure in run:
+                old = made.get(figure.key)
+                made[figure.key] = replace(figure, runs=(*(old.runs if old else ()), *figure.runs))
         return tuple(made.values())
 
 
@@ -92,8 +92,8 @@ def interruptible() -> Iterator[None]:
 
     def end(number: int, _: FrameType | None) -> None:
         # A second signal must not disturb what the first one ends.
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
+        for later in _SIGNALS:
+            signal.signal(later, signal.SIG_IGN)
         raise EndError("interrupted", f"{signal.Signals(number).name} ended it")
 
     old = {number: signal.signal(number, end) for number in _SIGNALS}
@@ -184,7 +184,7 @@ class Watch:
         self.stay_cool()
 
 
-def counted(step: Step, folder: Path, watch: Watch, events: Events) -> Found:
+def counted(step: Step, folder: Path, watch: Watch, events: Events) -> Figures:
     """Run a step. A workload also gets what kernel and processor count, mostly per second."""
     before, start, elapsed, output = watch.machine.counts(), time.monotonic(), 0.0, ""
     events_before = events.counts()
@@ -207,19 +207,19 @@ def counted(step: Step, folder: Path, watch: Watch, events: Events) -> Found:
 
 
 def measure(
-    plan: Plan, folder: Path, watch: Watch, tell: Callable[[str], None], found: Measured
+    plan: Plan, folder: Path, watch: Watch, tell: Callable[[str], None], measured: Measured
 ) -> None:
-    """Run a plan, and add what was measured to ``found``, also when it ends early."""
+    """Run a plan, and add what was measured to ``measured``, also when it ends early."""
     events = Events(plan.counted)
     if plan.counted and events.why:
         tell(f"reads of other caches' lines are not counted: {events.why}")
     try:
         tell(plan.once.title)
-        found.costs = costs_of(run_step(plan.once, folder, watch))
+        measured.costs = costs_of(run_step(plan.once, folder, watch))
         watch.look()
         for number in range(1, RUNS + 1):
-            run: Found = []
-            for step in plan.each:
+            run: Figures = []
+            for step in plan.steps:
                 tell(f"run {number} of {RUNS}: {step.title}")
                 try:
                     run += counted(step, folder, watch, events)
@@ -228,8 +228,8 @@ def measure(
                         raise
                     tell(f"left out: {ended}")
                 watch.look()
-            found.runs.append(run)
+            measured.runs.append(run)
     except EndError as ended:
-        found.ended, found.why = ended.end, str(ended)
+        measured.ended, measured.why = ended.end, str(ended)
     events.close()
-    found.load = watch.load
+    measured.load = watch.load

@@ -57,7 +57,7 @@ def inside(figure: Figure) -> bool:
 
 def headline(trial: Trial) -> str:
     """Return the first line."""
-    judged = [each for each in trial.usable if each.predicted]
+    judged = [figure for figure in trial.usable if figure.predicted]
     measured = f"{len(trial.figures)} figure{'s' * (len(trial.figures) != 1)} measured"
     early = f", and the trial ended early ({trial.ended})" if trial.ended else ""
     if trial.marks:
@@ -65,7 +65,7 @@ def headline(trial: Trial) -> str:
         return f"Nothing here judges the model ({why}): {measured}{early}."
     if not judged:
         return f"No figure has a prediction and steady runs: {measured}{early}."
-    worst = max(judged, key=lambda each: (not inside(each), factor(each)))
+    worst = max(judged, key=lambda figure: (not inside(figure), factor(figure)))
     of = worst.predicted
     assert of is not None
     return (
@@ -81,9 +81,9 @@ def _row(figure: Figure) -> list[str]:
     row = [what(figure), figure.unit, number(figure.value), f"{figure.spread:.0%}"]
     if of is None:
         return [*row, "-", "-", "-", _UNSTEADY if figure.wide else ""]
-    said = "inside" if inside(figure) else "OUTSIDE"
+    position = "inside" if inside(figure) else "OUTSIDE"
     ends = f"{number(of.low)} to {number(of.high)}"
-    verdict = f"{said}, not judged" if figure.wide else said
+    verdict = f"{position}, not judged" if figure.wide else position
     return [*row, number(of.value), ends, f"{factor(figure):.2f}", verdict]
 
 
@@ -92,14 +92,14 @@ def page(trial: Trial, notes: Sequence[str] = ()) -> str:
     host = trial.host
     rows = sorted(trial.figures, key=lambda f: (f.predicted is None, inside(f), -factor(f), f.key))
     heads = ["figure", "unit", "measured", "spread", "predicted", "90% interval", "factor", ""]
-    kernels = ", ".join(f"{each.name} {each.release}" for each in trial.kernels)
+    kernels = ", ".join(f"{kernel.name} {kernel.release}" for kernel in trial.kernels)
     virtual = ", a virtual machine" if host.virtual else ""
     lines = [
         headline(trial), "",
         f"{host.processor}, {len(host.cpus)} CPUs, {host.arch}{virtual}; kernel {kernels}", "",
     ]  # fmt: skip
     for kernel in trial.kernels:
-        mine = [each for each in rows if each.kernel == kernel.name]
+        mine = [row for row in rows if row.kernel == kernel.name]
         if len(trial.kernels) > 1:
             lines.append(f"kernel {kernel.name} {kernel.release}")
         lines += [*table([heads, *map(_row, mine)]), ""]

@@ -29,7 +29,7 @@ _LEAST_COSTS = 6
 _TURNS = 3
 # Shares of the whole time for costs; shares of a run for turns of two CPUs and for workloads.
 _COSTS, _TURNING, _WORKING = 0.15, 0.25, 0.5
-Found = list[Figure]
+Figures = list[Figure]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Step:
     title: str
     argv: tuple[str, ...]
     seconds: float
-    read: Callable[[str, float], Found]
+    read: Callable[[str, float], Figures]
     workload: str = ""
     again: bool = False
 
@@ -62,7 +62,7 @@ class Plan:
     """
 
     once: Step
-    each: tuple[Step, ...]
+    steps: tuple[Step, ...]
     skipped: tuple[str, ...]
     counted: tuple[int, ...] = ()
 
@@ -91,7 +91,7 @@ def costs_of(text: str) -> Costs:
 def thread_counts(host: Host) -> list[int]:
     """Return 1, 2, 4, ..., and the numbers that fill a cache, a package, all cores, all CPUs."""
     cpus = len(host.cpus)
-    cores = len({each.core for each in host.cpus})
+    cores = len({cpu.core for cpu in host.cpus})
     filled = {cores // len({getattr(c, level) for c in host.cpus}) for level in ("llc", "package")}
     counts = {1 << n for n in range(cpus.bit_length())} | filled | {cores, cpus}
     return sorted(count for count in counts if 1 <= count <= cpus)
@@ -107,24 +107,24 @@ def _points(text: str) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _contended(text: str, _: float) -> Found:
+def _contended(text: str, _: float) -> Figures:
     return [
         Figure(name, "host", _NS, (float(point["ns_per_op"]),), int(point["threads"]))
         for name, point in _points(text)
     ]
 
 
-def _turns(host: Host) -> Callable[[str, float], Found]:
-    by_cpu = {each.cpu: each for each in host.cpus}
+def _turns(host: Host) -> Callable[[str, float], Figures]:
+    by_cpu = {cpu.cpu: cpu for cpu in host.cpus}
 
-    def read(text: str, _: float) -> Found:
-        found: dict[tuple[str, str], list[float]] = {}
+    def read(text: str, _: float) -> Figures:
+        turns: dict[tuple[str, str], list[float]] = {}
         for name, point in _points(text):
             between = distance(by_cpu[point["from"]], by_cpu[point["to"]])
-            found.setdefault((name, between), []).append(float(point["ns_per_op"]))
+            turns.setdefault((name, between), []).append(float(point["ns_per_op"]))
         return [
             Figure(name, "host", _NS, (sorted(ns)[len(ns) // 2],), 2, between)
-            for (name, between), ns in found.items()
+            for (name, between), ns in turns.items()
         ]
 
     return read
@@ -133,7 +133,7 @@ def _turns(host: Host) -> Callable[[str, float], Found]:
 def workload_step(workload: Workload, cpus: Sequence[Cpu], seconds: int) -> Step:
     """Return the step of a workload."""
 
-    def read(text: str, elapsed: float) -> Found:
+    def read(text: str, elapsed: float) -> Figures:
         return [
             Figure(workload.name, "host", unit, (value,), part=part)
             for part, unit, value in workload.read(text, elapsed)
@@ -147,12 +147,12 @@ def workload_step(workload: Workload, cpus: Sequence[Cpu], seconds: int) -> Step
 
 def _costs(host: Host, seconds: int) -> Step:
     pairs = pairs_by_class(host.cpus, _COST_PAIRS)
-    argv = [MEASURE, "--cpus", ",".join(str(each.cpu) for each in host.cpus)]
+    argv = [MEASURE, "--cpus", ",".join(str(cpu.cpu) for cpu in host.cpus)]
     argv += ["--limit", str(seconds)]
     if pairs:
         flat = [f"{a}:{b}" for of in pairs.values() for a, b in of]
         argv += ["--pairs", ",".join(flat)]
-    package = {each.cpu: each.package for each in host.cpus}
+    package = {cpu.cpu: cpu.package for cpu in host.cpus}
     for a, b in [*pairs.get("node", ()), *pairs.get("package", ())][:_HOMES]:
         home = next((cpu for cpu, of in package.items() if of != package[a]), None)
         argv += [] if home is None else ["--home", f"{a}:{b}@{home}"]
@@ -165,12 +165,12 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
     ``everywhere`` adds those whose programs are not on this host.
     """
     whole = minutes * 60
-    missing = {each.name: each.missing(host.cpus) for each in WORKLOADS if root and not everywhere}
-    there = [each for each in WORKLOADS if root and not missing.get(each.name)]
+    missing = {w.name: w.missing(host.cpus) for w in WORKLOADS if root and not everywhere}
+    runnable = [w for w in WORKLOADS if root and not missing.get(w.name)]
     run = whole * (1 - _COSTS) / RUNS
-    work = run * _WORKING / len(there) if there else 0.0
-    live = run - work * len(there)
-    order = ",".join(str(each.cpu) for each in in_order(host.cpus))
+    work = run * _WORKING / len(runnable) if runnable else 0.0
+    live = run - work * len(runnable)
+    order = ",".join(str(cpu.cpu) for cpu in in_order(host.cpus))
     steps = []
     pairs = pairs_by_class(host.cpus, _PAIRS)
     if pairs:
@@ -189,7 +189,7 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
     )  # fmt: skip
     steps.append(Step("operations on shared lines", argv, limit, _contended))
     seconds = max(1, int(work))
-    steps += [workload_step(each, host.cpus, seconds) for each in there]
+    steps += [workload_step(w, host.cpus, seconds) for w in runnable]
     skipped = [f"skipped: {name}, because {of} is not here" for name, of in missing.items() if of]
     if not root:
         skipped.append("skipped: the scheduler's workloads, which only root can run")
@@ -200,14 +200,14 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
             f"this takes about {needed:.1f} minutes, not {minutes:g}, because each of {len(steps)} "
             f"programs runs {RUNS} times for a second or more"
         )
-    counted = tuple(each.cpu for each in host.cpus) if there else ()
+    counted = tuple(cpu.cpu for cpu in host.cpus) if runnable else ()
     return Plan(once, tuple(steps), tuple(skipped), counted)
 
 
 def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:
     """Return every command of a plan, in order, and what it reads and writes."""
     commands = [f"  once: {' '.join(plan.once.argv)}"]
-    for step in plan.each:
+    for step in plan.steps:
         shown = " ".join(json.dumps(w) if "\n" in w or " " in w else w for w in step.argv)
         commands.append(f"  {RUNS} times: {shown}")
     tools = [f"  {name}: SHA-256 {sum_}" for name, sum_ in sums.items()]

@@ -43,8 +43,8 @@ class Workload:
 
 
 def _pi_stress(output: str, elapsed: float) -> Iterator[Reading]:
-    if found := _INVERSIONS.findall(output):
-        yield "", EVENTS, float(found[-1]) / elapsed
+    if counts := _INVERSIONS.findall(output):
+        yield "", EVENTS, float(counts[-1]) / elapsed
 
 
 def _stress(name: str, *words: str) -> Workload:
@@ -53,8 +53,8 @@ def _stress(name: str, *words: str) -> Workload:
         return "stress-ng", f"--{name}", str(len(cpus)), *words, *few
 
     def read(output: str, _: float) -> Iterator[Reading]:
-        if found := _RATE.findall(output):
-            yield "", EVENTS, float(found[-1])
+        if rates := _RATE.findall(output):
+            yield "", EVENTS, float(rates[-1])
         for part, share in _PERCENTILES.items():
             if latency := re.search(rf" {100 * share:.2f}%: +(\d+) ns", output):
                 yield part, "us", int(latency[1]) / 1000
@@ -65,19 +65,19 @@ def _stress(name: str, *words: str) -> Workload:
 def _cyclictest(output: str, _: float) -> Iterator[Reading]:
     """Yield the mean of all threads' mean latency, the longest latency, and percentiles, in us."""
     lines = re.findall(r"^# (?:Histogram )?(\w+)(?: Latencies)?:([ \d]+)$", output, re.MULTILINE)
-    found = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
-    if found.get("Avg") and found.get("Max"):
-        yield "mean", "us", sum(found["Avg"]) / len(found["Avg"])
-        yield "longest", "us", float(max(found["Max"]))
+    by_name = {name: [int(number) for number in numbers.split()] for name, numbers in lines}
+    if by_name.get("Avg") and by_name.get("Max"):
+        yield "mean", "us", sum(by_name["Avg"]) / len(by_name["Avg"])
+        yield "longest", "us", float(max(by_name["Max"]))
     rows = re.findall(r"^(\d{6}) ([\d\t ]+)$", output, re.MULTILINE)
     counts = {int(us): sum(map(int, columns.split())) for us, columns in rows}
-    total = sum(counts.values()) + sum(found.get("Overflows", ()))
+    total = sum(counts.values()) + sum(by_name.get("Overflows", ()))
     for part, share in _PERCENTILES.items():
-        seen = 0
+        covered = 0
         for us, count in sorted(counts.items()):
-            seen += count
+            covered += count
             # No figure if the value lies beyond the histogram.
-            if seen >= share * total > 0:
+            if covered >= share * total > 0:
                 yield part, "us", us
                 break
 

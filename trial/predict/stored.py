@@ -46,11 +46,11 @@ def stored() -> tuple[Row, ...]:
 def fit_of(host: Host) -> Fit:
     """Return the properties by which near machine files are found for a host."""
     cpus = len(host.cpus)
-    caches = len({each.llc for each in host.cpus})
+    caches = len({cpu.llc for cpu in host.cpus})
     maker = next((of for word, of in _MAKERS.items() if word in host.processor), None)
     if host.arch == "aarch64":
         maker = "arm"
-    packages = len({each.package for each in host.cpus})
+    packages = len({cpu.package for cpu in host.cpus})
     return Fit(cpus, cpus / caches, packages, cpus, maker, host.processor)
 
 
@@ -62,8 +62,8 @@ def _between(low: Ends, high: Ends, part: float) -> list[float]:
 def _at(row: Row, figure: Figure) -> Ends | None:
     """Return a machine file's prediction and the ends of its interval; None if it has none."""
     if figure.between:
-        found: Ends | None = row["pairs"].get(figure.name, {}).get(figure.between)
-        return found
+        ends: Ends | None = row["pairs"].get(figure.name, {}).get(figure.between)
+        return ends
     points = row["curves"].get(figure.name, ())
     threads = [point[0] for point in points]
     if figure.threads not in range(1, max(threads, default=0) + 1):
@@ -82,9 +82,9 @@ class Predictor:
 
     def __init__(self, host: Host) -> None:
         fit, rows = fit_of(host), stored()
-        found = nearest(fit, rows)
-        self._row = next((row for row in rows if row["name"] == found.name), None)
-        self.why = found.why if self._row is None else f"machine file {found.name}, {found.why}"
+        match = nearest(fit, rows)
+        self._row = next((row for row in rows if row["name"] == match.name), None)
+        self.why = match.why if self._row is None else f"machine file {match.name}, {match.why}"
         self._like: tuple[Row, ...] = ()
         if self._row is not None and same_model(fit, self._row):
             self._like = (self._row,)
@@ -99,6 +99,6 @@ class Predictor:
             return None
         all_ = [mine, *filter(None, (_at(row, figure) for row in self._like))]
         return Predicted(
-            mine[0], min(each[1] for each in all_), max(each[2] for each in all_),
+            mine[0], min(ends[1] for ends in all_), max(ends[2] for ends in all_),
             str(self._row["name"]),
         )  # fmt: skip

@@ -17,7 +17,7 @@ import trial_alone
 from test_doctor_alone import call, pythons
 from trial.predict.stored import OPS
 
-LACKS = [each for each in trial_alone.COMPILERS.values() if shutil.which(each) is None]
+LACKS = [compiler for compiler in trial_alone.COMPILERS.values() if shutil.which(compiler) is None]
 pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"no compiler {LACKS}")
 
 
@@ -76,14 +76,14 @@ def test_nothing_else_is_inside_and_both_programs_are_static(made: Path, tmp_pat
 
 
 def test_an_older_or_smaller_python_gets_one_line(tmp_path: Path) -> None:
-    for less, said in (
+    for less, message in (
         ("sys.version_info = (3, 6, 8)", "this is Python 3.6, and 3.9 or later is needed"),
         ("sys.modules['shutil'] = None", "install the package python3, not only python3-minimal"),
     ):
         (tmp_path / "main.py").write_text(f"import sys\n{less}\nexec({trial_alone.MAIN!r})\n")
         done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_sources_keep_to_python_3_9_and_its_own_modules() -> None:

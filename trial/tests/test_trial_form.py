@@ -113,11 +113,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), BAD)
-def test_each_wrong_member_is_named(change: Callable[[Any], None], said: str) -> None:
+@pytest.mark.parametrize(("change", "words"), BAD)
+def test_each_wrong_member_is_named(change: Callable[[Any], None], words: str) -> None:
     changed = data()
     change(changed)
-    assert said in refusal(json.dumps(changed).encode())
+    assert words in refusal(json.dumps(changed).encode())
 
 
 @pytest.mark.parametrize("key", ["version", "host", "kernels", "state", "figures"])
@@ -128,7 +128,7 @@ def test_a_missing_member_is_named(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "words"),
     [
         (b"\xff", "it is not JSON"),
         (b"[" * 100_000, "nested too deeply"),
@@ -138,5 +138,5 @@ def test_a_missing_member_is_named(key: str) -> None:
         (b" " * (form.MAX_BYTES + 1), "theirs.json is larger than 16 MiB"),
     ],
 )
-def test_files_that_are_no_json_of_ours(raw: bytes, said: str) -> None:
-    assert said in refusal(raw)
+def test_files_that_are_no_json_of_ours(raw: bytes, words: str) -> None:
+    assert words in refusal(raw)

@@ -78,45 +78,46 @@ COSTS = replace(
 )
 
 
-def run(folder: Path, *each: plan.Step, machine: host.Machine | None = None) -> Measured:
-    found = Measured()
-    said: list[str] = []
+def run(folder: Path, *steps: plan.Step, machine: host.Machine | None = None) -> Measured:
+    measured = Measured()
+    messages: list[str] = []
     watch = Watch(machine or Calm(), busy=False)
     with measuring.interruptible():
-        measuring.measure(plan.Plan(COSTS, each, ()), folder, watch, said.append, found)
-    return found
+        measuring.measure(plan.Plan(COSTS, steps, ()), folder, watch, messages.append, measured)
+    return measured
 
 
 def test_five_runs_make_a_figure(tmp_path: Path) -> None:
-    found = run(tmp_path, shell("true"))
-    assert (len(found.runs), found.ended) == (5, "")
-    assert {each.part: each.runs for each in found.figures} == {
+    measured = run(tmp_path, shell("true"))
+    assert (len(measured.runs), measured.ended) == (5, "")
+    assert {figure.part: figure.runs for figure in measured.figures} == {
         "": (1.0,) * 5, "switches": (0.0,) * 5, "call-interrupts": (0.0,) * 5
     }  # fmt: skip
-    assert found.costs == Costs({"cycle": 0.3}, ())
+    assert measured.costs == Costs({"cycle": 0.3}, ())
 
 
 def test_a_busy_or_hot_machine_ends_it_and_complete_runs_stay(tmp_path: Path) -> None:
-    found = run(tmp_path, shell("true"), machine=Calm(0, 0, 0, 0.5))
-    assert (found.ended, len(found.runs), found.load) == ("not idle", 2, 0.5)
-    assert "other programs use 50% of the CPUs, 5% are allowed" in found.why
-    found = run(tmp_path, shell("true"), machine=Calm(hot="a sensor shows 99 degrees"))
-    assert (found.ended, found.runs, found.why) == ("too hot", [], "a sensor shows 99 degrees")
-    found = run(tmp_path, shell("sleep 60"), machine=Calm(slowed=(1, 1, 2)))
-    assert (found.ended, found.why) == ("too hot", "the processor slowed itself down")
+    measured = run(tmp_path, shell("true"), machine=Calm(0, 0, 0, 0.5))
+    assert (measured.ended, len(measured.runs), measured.load) == ("not idle", 2, 0.5)
+    assert "other programs use 50% of the CPUs, 5% are allowed" in measured.why
+    measured = run(tmp_path, shell("true"), machine=Calm(hot="a sensor shows 99 degrees"))
+    assert (measured.ended, measured.runs) == ("too hot", [])
+    assert measured.why == "a sensor shows 99 degrees"
+    measured = run(tmp_path, shell("sleep 60"), machine=Calm(slowed=(1, 1, 2)))
+    assert (measured.ended, measured.why) == ("too hot", "the processor slowed itself down")
     allowed = Watch(Calm(0.5), busy=True)
     allowed.look()
     assert allowed.load == 0.5
 
 
 def test_a_program_that_fails_ends_it_only_if_it_is_ours(tmp_path: Path) -> None:
-    found = run(tmp_path, shell("echo no such option; exit 3"), shell("true"))
-    assert (len(found.runs), found.figures[0].runs) == (5, (1.0,) * 5)
+    measured = run(tmp_path, shell("echo no such option; exit 3"), shell("true"))
+    assert (len(measured.runs), measured.figures[0].runs) == (5, (1.0,) * 5)
     tool = tmp_path / plan.LIVE
     tool.write_text("#!/bin/sh\necho worse; exit 1\n")
     tool.chmod(0o700)
-    found = run(tmp_path, shell("", tool=True))
-    assert (found.ended, found.why) == ("failed", "a step: status 1: worse")
+    measured = run(tmp_path, shell("", tool=True))
+    assert (measured.ended, measured.why) == ("failed", "a step: status 1: worse")
 
 
 def test_ctrl_c_ends_what_runs_and_keeps_complete_runs(tmp_path: Path) -> None:
@@ -133,16 +134,16 @@ def test_ctrl_c_ends_what_runs_and_keeps_complete_runs(tmp_path: Path) -> None:
 
     other = threading.Thread(target=interrupt)
     other.start()
-    found = run(tmp_path, step)
+    measured = run(tmp_path, step)
     other.join()
-    assert (found.ended, len(found.runs)) == ("interrupted", 2)
+    assert (measured.ended, len(measured.runs)) == ("interrupted", 2)
     left = subprocess.run(["pgrep", "-f", f"{tmp_path}/late"], capture_output=True, text=True)
     assert left.stdout == ""
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
 def test_disturbed_points_and_other_output(tmp_path: Path) -> None:
-    steps = plan.make_plan(TRIAL.host, 1, root=False).each
+    steps = plan.make_plan(TRIAL.host, 1, root=False).steps
     contended = next(step for step in steps if "primitives" in step.argv)
     assert [(f.name, f.threads, f.runs) for f in contended.read(LIVE, 1.0)] == [
         ("atomic-inc", 1, (3,))
@@ -155,10 +156,10 @@ def test_the_dry_run_lists_everything_that_runs() -> None:
     """Also what only root runs, and each program that is missing has one line."""
     made = plan.make_plan(BIG, 2, root=True, everywhere=True)
     lines = plan.described(made, {"schedshard-live": "0" * 64})
-    for step in (made.once, *made.each):
+    for step in (made.once, *made.steps):
         assert any(all(w in line for w in step.argv if "\n" not in w) for line in lines), step.title
-    for each in workloads.WORKLOADS:
-        assert any(each.argv(BIG.cpus, 1)[0] in line for line in lines)
+    for workload in workloads.WORKLOADS:
+        assert any(workload.argv(BIG.cpus, 1)[0] in line for line in lines)
     assert any("SHA-256 " + "0" * 64 in line for line in lines)
     assert plan.make_plan(BIG, 2, root=False).skipped == (
         "skipped: the scheduler's workloads, which only root can run",
@@ -182,7 +183,7 @@ INTEL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         (INTEL.format(0xAD), {"hitm-near": (4, 0x4D2), "hitm-far": (4, 0x4D3)}),
         (INTEL.format(0xAF), {}),  # its cores have other events
@@ -192,10 +193,10 @@ INTEL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t
         ("CPU implementer\t: 0x41\n", {}),
     ],
 )  # fmt: skip
-def test_events_by_processor(text: str, found: events.Codes, tmp_path: Path) -> None:
+def test_events_by_processor(text: str, expected: events.Codes, tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text(text)
-    assert events.codes(tmp_path) == found
+    assert events.codes(tmp_path) == expected
 
 
 def test_events_are_counted_or_one_line_says_why_not() -> None:
@@ -245,7 +246,7 @@ def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["run", "a"], "run takes no file, not 1"),
         (["compare"], "compare takes one or two files, not 0"),
@@ -256,23 +257,23 @@ def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_wrong_words_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(words) == 2
     shown = capsys.readouterr()
-    assert (said in shown.err, shown.err.count("\n"), shown.out) == (True, 1, "")
+    assert (message in shown.err, shown.err.count("\n"), shown.out) == (True, 1, "")
 
 
 def test_threads_take_one_cpu_of_each_core_first() -> None:
-    order = [each.cpu for each in host.in_order(BIG.cpus)]
+    order = [cpu.cpu for cpu in host.in_order(BIG.cpus)]
     assert order == [*range(0, 16, 2), *range(1, 16, 2)]
     assert plan.thread_counts(BIG) == [1, 2, 4, 8, 16]
     pairs = host.pairs_by_class(BIG.cpus, 3)
-    assert {name: len(found) for name, found in pairs.items()} == {"smt": 3, "llc": 3, "node": 3,
+    assert {name: len(chosen) for name, chosen in pairs.items()} == {"smt": 3, "llc": 3, "node": 3,
                                                                    "remote": 3}  # fmt: skip
-    by_cpu = {each.cpu: each for each in BIG.cpus}
-    for name, found in pairs.items():
-        assert all(host.distance(by_cpu[a], by_cpu[b]) == name for a, b in found)
+    by_cpu = {cpu.cpu: cpu for cpu in BIG.cpus}
+    for name, chosen in pairs.items():
+        assert all(host.distance(by_cpu[a], by_cpu[b]) == name for a, b in chosen)
 
 
 STRESS = """stress-ng: info:  [1] cyclic:   50.00%:      11228 ns
@@ -288,7 +289,7 @@ HISTOGRAM = """000001 000097\t000001
 
 
 @pytest.mark.parametrize(
-    ("name", "output", "found"),
+    ("name", "output", "expected"),
     [
         ("stress-ng-cyclic", STRESS, {"": 8218.29, "p50": 11.228, "p99": 48.398}),
         ("cyclictest", HISTOGRAM, {"mean": 3.0, "longest": 99.0, "p50": 1.0, "p99": 2.0}),
@@ -298,16 +299,16 @@ HISTOGRAM = """000001 000097\t000001
         ("hackbench-pipes-threads", "with 2 groups\nTime: 0.000\n", {}),
     ],
 )
-def test_output_of_workloads(name: str, output: str, found: dict[str, float]) -> None:
-    workload = next(each for each in workloads.WORKLOADS if each.name == name)
-    assert {part: value for part, _, value in workload.read(output, 2.0)} == found
+def test_output_of_workloads(name: str, output: str, expected: dict[str, float]) -> None:
+    workload = next(workload for workload in workloads.WORKLOADS if workload.name == name)
+    assert {part: value for part, _, value in workload.read(output, 2.0)} == expected
 
 
 def test_this_machine_is_described_without_names() -> None:
     machine = host.Machine()
-    found = machine.host(host.allowed_cpus())
-    assert {each.cpu for each in found.cpus} == host.allowed_cpus()
-    text = form.trial_text(replace(TRIAL, host=found, kernels=(machine.kernel(),), costs=None,
+    this_host = machine.host(host.allowed_cpus())
+    assert {cpu.cpu for cpu in this_host.cpus} == host.allowed_cpus()
+    text = form.trial_text(replace(TRIAL, host=this_host, kernels=(machine.kernel(),), costs=None,
                                    figures=()))  # fmt: skip
     names = {os.uname().nodename, os.environ.get("USER", "")} - {""}
     assert not [name for name in names if len(name) > 4 and name in text]
@@ -318,8 +319,8 @@ def test_predictions_are_of_the_nearest_file_with_its_interval() -> None:
     of = stored.Predictor(replace(BIG, cpus=_cpus_of(192)))
     assert of.why.startswith("machine file epyc-9654-2s, the same model")
     point = rows["epyc-9654-2s"]["curves"]["atomic-inc"][0]
-    found = of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), point[0]))
-    assert found == Predicted(point[1], point[2], point[3], "epyc-9654-2s")
+    prediction = of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), point[0]))
+    assert prediction == Predicted(point[1], point[2], point[3], "epyc-9654-2s")
     between = of.of(Figure("atomic-inc", "host", "ns per operation", (1.0,), 150))
     assert between is not None
     assert between.low < between.value < between.high
@@ -341,7 +342,7 @@ def test_stored_predictions_are_the_simulators(op: str, threads: int) -> None:
     point = Point(experiment.variant(op), threads)
     (raw,) = execute(RunPlan(RunRequest(experiment, machine, 64), 64, (point,)))
     simulated = point_metrics(experiment, point, raw)["ns_per_op"]
-    kept = next(each for each in row["curves"][op] if each[0] == threads)
+    kept = next(entry for entry in row["curves"][op] if entry[0] == threads)
     assert kept[1] == float(f"{simulated:.3g}")
 
 
@@ -382,9 +383,9 @@ def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
     one = Figure("fork", "stock", "events per second", (100.0, 101.0, 99.0))
     two = replace(one, kernel="shard", runs=(150.0, 151.0, 149.0))
     both = replace(TRIAL, kernels=KERNELS, figures=(one, two))
-    said = compare.comparison([("a.json", both)])
-    assert "1 of 1 figures with two runs or more differ (the 95%" in said
-    assert "1.500  1.488 to 1.513  differs" in said
+    text = compare.comparison([("a.json", both)])
+    assert "1 of 1 figures with two runs or more differ (the 95%" in text
+    assert "1.500  1.488 to 1.513  differs" in text
     same = compare.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
     assert "0 of 2 figures with two runs or more differ" in same
     assert "a.json: host  b.json: host" in same
@@ -399,14 +400,14 @@ def test_a_ratio_is_a_mean_on_a_logarithmic_scale() -> None:
     logs = [math.log(b / a) for a, b in zip(one.runs, two.runs)]
     for paired, squares in (
         (True, variance(logs) / 3),
-        (False, sum(variance(map(math.log, each.runs)) / 3 for each in (one, two))),
+        (False, sum(variance(map(math.log, figure.runs)) / 3 for figure in (one, two))),
     ):
-        found = compare.ratio_of(one, two, paired)
+        ratio = compare.ratio_of(one, two, paired)
         half = 4.303 * squares**0.5  # Student's distribution, two degrees of freedom
-        assert found.ratio == pytest.approx(math.exp(mean(logs)))
-        assert found.low == pytest.approx(math.exp(mean(logs) - half))
-        assert found.high == pytest.approx(math.exp(mean(logs) + half))
-        assert found.differs
+        assert ratio.ratio == pytest.approx(math.exp(mean(logs)))
+        assert ratio.low == pytest.approx(math.exp(mean(logs) - half))
+        assert ratio.high == pytest.approx(math.exp(mean(logs) + half))
+        assert ratio.differs
 
 
 def test_what_has_no_pair_or_no_interval() -> None:
@@ -419,9 +420,9 @@ def test_what_has_no_pair_or_no_interval() -> None:
         figure("stock", 1.0, part="mean"),
     )  # fmt: skip
     trial = replace(TRIAL, kernels=KERNELS, figures=figures)
-    one, none = compare.ratios(trial, "stock", trial, "shard")
-    assert one.ratio == pytest.approx(2.0)
-    assert (one.low, one.differs, none.ratio) == (None, False, None)
+    ratio, none = compare.ratios(trial, "stock", trial, "shard")
+    assert ratio.ratio == pytest.approx(2.0)
+    assert (ratio.low, ratio.differs, none.ratio) == (None, False, None)
 
 
 COSTED = replace(
