@@ -31,6 +31,6 @@ def collected(*argv: str) -> int:
     return int(found[1])
 
 
-def each(*argv: str, times: int) -> float:
+def per_operation(*argv: str, times: int) -> float:
     """Return the instructions of one operation; a program's last argument is their number."""
     return (collected(*argv, str(2 * times)) - collected(*argv, str(times))) / times

@@ -47,7 +47,7 @@ _MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \S+ *(.*)", 
 
 
 @dataclass(frozen=True)
-class Told:
+class GuestReport:
     """The guest's report about the program."""
 
     out: bytes
@@ -69,7 +69,7 @@ class Told:
         return self.status & 0x7F
 
 
-def parse_told(data: bytes) -> Told:
+def parse_report(data: bytes) -> GuestReport:
     """Return the guest's report in the bytes of the serial line."""
     parts: dict[str, bytes] = {}
     at = 0
@@ -83,7 +83,7 @@ def parse_told(data: bytes) -> Told:
         parts[name] = data[head.end() : at]
     maps = [_MAP.match(line) for line in parts["maps"].decode("utf-8", "replace").splitlines()]
     pages = [line.split() for line in parts["pages"].decode("ascii").splitlines()]
-    return Told(
+    return GuestReport(
         parts["out"], parts["err"], int(parts["status"]),
         tuple((int(m[1], 16), int(m[2], 16), m[3], int(m[4], 16), m[5]) for m in maps if m),
         {int(virtual, 16): int(physical, 16) for virtual, physical in pages},
@@ -217,17 +217,17 @@ def run_in_guest(
         done = probe(request.layout, plan, watch, on_line, see)
     if not line.is_file():
         raise UserError(f"the guest did not report on the program, log {done.booted.log}", status=1)
-    end = parse_told(line.read_bytes())
+    report = parse_report(line.read_bytes())
     raw = checked(done.raw, "the plugin's result", RecordedRun.of)
-    name = signal.Signals(end.signal).name if end.signal else None
-    meta = _meta(request, end, more, known)
-    return Guested(end.out, end.err, end.code, name, raw, meta)
+    name = signal.Signals(report.signal).name if report.signal else None
+    meta = _meta(request, report, more, known)
+    return Guested(report.out, report.err, report.code, name, raw, meta)
 
 
-def _process(end: Told, cpus: int) -> dict[str, Any]:
+def _process(report: GuestReport, cpus: int) -> dict[str, Any]:
     """Return the process in the form that the emulator's recorder writes."""
-    files = [mapping for mapping in end.maps if mapping[4].startswith("/")]
-    others = [mapping for mapping in end.maps if not mapping[4] or mapping[4].startswith("[")]
+    files = [mapping for mapping in report.maps if mapping[4].startswith("/")]
+    others = [mapping for mapping in report.maps if not mapping[4] or mapping[4].startswith("[")]
     return {
         "image": 0,
         "program": 0,
@@ -242,9 +242,11 @@ def _process(end: Told, cpus: int) -> dict[str, Any]:
     }
 
 
-def _meta(request: GuestRequest, end: Told, more: int, known: Mapping[str, Any]) -> dict[str, Any]:
+def _meta(
+    request: GuestRequest, report: GuestReport, more: int, known: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the data in the form that the emulator's recorder writes, and the guest's own data."""
-    areas = [[low, high, name] for low, high, _, _, name in end.maps if name.startswith("[")]
+    areas = [[low, high, name] for low, high, _, _, name in report.maps if name.startswith("[")]
     return {
         "format": META,
         "nr_threads": request.shape.cpus,
@@ -253,13 +255,13 @@ def _meta(request: GuestRequest, end: Told, more: int, known: Mapping[str, Any])
         "lost_accesses": 0,
         # One process, whose number in the guest is not known.
         "images": [[0, 0, 0, True]],
-        "processes": [_process(end, request.shape.cpus)],
+        "processes": [_process(report, request.shape.cpus)],
         "pages": [],
         "guest": {
             "kernel": request.kernel.name,
             "shape": asdict(request.shape),
             "extra_mb": more,
-            "pages": [[virtual, physical] for virtual, physical in end.pages.items()],
+            "pages": [[virtual, physical] for virtual, physical in report.pages.items()],
             "areas": areas,
             **known,
         },

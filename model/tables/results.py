@@ -20,7 +20,7 @@ from model.tables.intervals import input_table, interval_notes, interval_parts
 from model.tables.leads import machine_label
 from model.tables.primitives import pairs_table, scaling_table, thread_counts
 
-Said = list[tuple[str, str]]
+NoteRows = list[tuple[str, str]]
 ESTIMATES_SHOWN = 3
 
 
@@ -35,7 +35,7 @@ def _parts(result: Result) -> list[RenderableType]:
     return [*KINDS[result.form].tables(result), *interval_parts(result)]
 
 
-def _short_notes(result: Result) -> Said:
+def _short_notes(result: Result) -> NoteRows:
     """Return the notes for the terminal. Many estimates become one note that lists their names."""
     notes = run_notes(result)
     guesses = [text.partition(" = ")[0] for word, text in notes if word == "estimate"]
@@ -162,7 +162,7 @@ def _curve(result: Curve) -> list[Sheet]:
     return [made]
 
 
-def run_notes(result: Result) -> Said:
+def run_notes(result: Result) -> NoteRows:
     """Return the notes of a result: labels, errors, sources, and what is outside its band."""
     machine = result.machine
     notes = [("predicted", f"simulated on machine file '{machine.name}' ({machine.kind})")]
@@ -215,7 +215,7 @@ def _fitted(result: Result) -> str:
 _LACKS = "docs/model.md says what the model lacks"
 
 
-def _bars_judged(result: Bars) -> Said:
+def _bars_judged(result: Bars) -> NoteRows:
     return [
         ("outside", f"{bar.name} is not {bar.accept}: {bar.lacks or _LACKS}")
         for bar in result.variants
@@ -223,7 +223,7 @@ def _bars_judged(result: Bars) -> Said:
     ]
 
 
-def _curve_judged(result: Curve) -> Said:
+def _curve_judged(result: Curve) -> NoteRows:
     """Return the errors of the predicted points, and whether these are inside the band."""
     band = result.published and result.published.accept
     start = band.from_threads if band else 1
@@ -239,7 +239,7 @@ def _curve_judged(result: Curve) -> Said:
     return notes
 
 
-def _pairs_judged(result: Pairs) -> Said:
+def _pairs_judged(result: Pairs) -> NoteRows:
     band = result.published and result.published.accept
     notes = []
     for variant in result.variants:
@@ -294,7 +294,7 @@ class Kind(NamedTuple):
 
     order: int
     tables: Callable[[Any], list[Sheet]]
-    judged: Callable[[Any], Said]
+    judged: Callable[[Any], NoteRows]
     outside: Callable[[Any], list[str]]
     lead: Callable[[Any], Lead]
     images: Callable[[Any], list[Image]]

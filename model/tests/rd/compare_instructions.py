@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 
-from callgrind import each, need_valgrind
+from callgrind import need_valgrind, per_operation
 
 TIMES = 200
 MACHINES = ("1", "16", "64", "480")  # as count.c names them
@@ -55,7 +55,7 @@ def main() -> int:
     for machine in MACHINES:
         for operation in OPERATIONS:
             stock, series = (
-                each(sys.argv[1], layout, machine, operation, times=TIMES)
+                per_operation(sys.argv[1], layout, machine, operation, times=TIMES)
                 for layout in ("stock", "shard")
             )
             print(f"{machine} CPUs, {operation}: stock {stock:.0f}, series {series:.0f}")

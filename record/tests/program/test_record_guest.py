@@ -17,7 +17,7 @@ from recording import MACHINE, run
 
 from common.errors import UserError
 from common.paths import ROOT, build_dir
-from kernel.profile.program import ARGV, Told, parse_told, program_files
+from kernel.profile.program import ARGV, GuestReport, parse_report, program_files
 from record.names.guest_names import GuestMemory
 from record.program.program import find_program
 
@@ -41,7 +41,7 @@ def test_what_the_guest_says_is_read() -> None:
         b"555555554000-555555555000 rw-p 00001000 00:02 7    /bin/a b\n"
         b"7fff0000-7fff1000 rw-p 0 0 0\n"
     )
-    report = parse_told(
+    report = parse_report(
         reply(maps=maps, pages=b"555555554000 7f000\n", out=b"a\n\0", err=b"err 9\n")
     )
     assert (report.out, report.err) == (b"a\n\0", b"err 9\n")
@@ -56,7 +56,7 @@ def test_what_the_guest_says_is_read() -> None:
     ("status", "code", "signal"), [(0, 0, 0), (42 << 8, 42, 0), (6, 134, 6), (6 | 0x80, 134, 6)]
 )
 def test_the_exit_status_is_that_of_a_shell(status: int, code: int, signal: int) -> None:
-    report = parse_told(reply(status=str(status).encode()))
+    report = parse_report(reply(status=str(status).encode()))
     assert (report.code, report.signal) == (code, signal)
 
 
@@ -64,7 +64,7 @@ def test_the_exit_status_is_that_of_a_shell(status: int, code: int, signal: int)
 def test_a_guest_that_was_cut_short_is_an_error(end: int) -> None:
     data = reply(out=b"twelve bytes", status=b"256")
     with pytest.raises(UserError, match=r"the guest did not report|is cut short"):
-        parse_told(data[:end])
+        parse_report(data[:end])
 
 
 def test_the_guest_gets_the_program_its_libraries_and_its_arguments(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_here(folder: Path, *words: str) -> Told:
+def run_here(folder: Path, *words: str) -> GuestReport:
     """Return record-run's report of a program on this host; the serial line is a terminal."""
     (folder / "argv").write_bytes(b"".join(word.encode() + b"\0" for word in words))
     master, slave = pty.openpty()
@@ -122,7 +122,7 @@ def run_here(folder: Path, *words: str) -> Told:
     listener.join(10)
     os.close(master)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    return parse_told(b"".join(heard))
+    return parse_report(b"".join(heard))
 
 
 def test_a_program_runs_and_is_reported(runner: Path) -> None:
