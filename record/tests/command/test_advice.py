@@ -16,7 +16,7 @@ Machine = SimpleNamespace
 
 
 def runs(*cycles: float) -> list[Any]:
-    return [SimpleNamespace(work_cycles=each, hitm=100) for each in cycles]
+    return [SimpleNamespace(work_cycles=work, hitm=100) for work in cycles]
 
 
 def jobs(*names: str) -> list[Any]:
@@ -41,16 +41,16 @@ def test_a_gain_whose_intervals_contain_zero_is_no_advice(
     """Of each machine: the one run, and then the draws with the bytes moved."""
     before = [runs(1000.0, 1000.0), runs(*[1000.0] * (len(other) - 1))]
     draws = [[before[0], runs(*after[1:])], [before[1], runs(*other[1:])]]
-    found = [(MOVE, [*runs(after[0]), *runs(other[0])])]
-    made = report._gains(jobs("a", "b"), cast(Any, found), runs(1000.0, 1000.0), draws)
-    assert [each.words for each in made] == (["pad counters to a line"] if given else [])
+    tried = [(MOVE, [*runs(after[0]), *runs(other[0])])]
+    made = report._gains(jobs("a", "b"), cast(Any, tried), runs(1000.0, 1000.0), draws)
+    assert [entry.words for entry in made] == (["pad counters to a line"] if given else [])
 
 
 def test_the_printed_gain_lies_in_its_interval() -> None:
     """The one run saves 3%, and all draws save more."""
     draws = [[runs(1000.0, 1000.0, 1000.0), runs(800.0, 850.0, 820.0)]]
-    found = [(MOVE, runs(970.0))]
-    advice = report._gains(jobs("a"), cast(Any, found), runs(1000.0), draws)
+    tried = [(MOVE, runs(970.0))]
+    advice = report._gains(jobs("a"), cast(Any, tried), runs(1000.0), draws)
     assert _advice(advice[0], ()).startswith("pad counters to a line: 18.0% (90%: 15.")
     assert advice[0].machines["a"].fewer == pytest.approx(0.03)
 
@@ -59,9 +59,9 @@ def test_the_best_advice_by_its_printed_gain_comes_first() -> None:
     """The one run saves more by the first move, and the draws more by the second."""
     other = Move("flags", ((8, 16),), 50.0, "pad flags to a line")
     draws = [[runs(1000.0, 1000.0), runs(900.0, 910.0), runs(700.0, 710.0)]]
-    found = [(MOVE, runs(880.0)), (other, runs(890.0))]
-    advice = report._gains(jobs("a"), cast(Any, found), runs(1000.0), draws)
-    assert [each.object for each in advice] == ["flags", "counters"]
+    tried = [(MOVE, runs(880.0)), (other, runs(890.0))]
+    advice = report._gains(jobs("a"), cast(Any, tried), runs(1000.0), draws)
+    assert [entry.object for entry in advice] == ["flags", "counters"]
 
 
 def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
@@ -71,7 +71,7 @@ def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("executed", "quantum", "said"),
+    ("executed", "quantum", "note"),
     [
         ([70_000, 8_000, 3_000], 1000, "executed 5,500 instructions on average, few quanta of"),
         ([70_000, 8_000, 4_000], 1000, ""),
@@ -79,11 +79,11 @@ def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
     ],
 )
 def test_threads_that_execute_little_get_a_note(
-    executed: list[int], quantum: int | None, said: str
+    executed: list[int], quantum: int | None, note: str
 ) -> None:
     (run,) = runs(1000.0)
-    run.cpu_times = [(cpu, each, 0, 0) for cpu, each in enumerate(executed)]
-    found = report._short(quantum, 3, run)
-    assert len(found) == bool(said)
-    assert said in "".join(found)
+    run.cpu_times = [(cpu, count, 0, 0) for cpu, count in enumerate(executed)]
+    notes = report._short(quantum, 3, run)
+    assert len(notes) == bool(note)
+    assert note in "".join(notes)
     assert report._short(quantum, 1, run) == []

@@ -47,14 +47,14 @@ def test_addresses_are_those_that_were_asked_for() -> None:
     text = (
         "warning: odd section\nx.c:1\n0x10\nf\n/a\n0x3\n/x.c:7 (discriminator 2)\n0x20\n??\n??:0\n"
     )
-    found = parse_addr2line(text, [16, 32])
-    assert found == {16: (Frame("f", "x.c:7", "/a\n0x3\n/x.c"),), 32: (Frame("?", "?"),)}
+    frames = parse_addr2line(text, [16, 32])
+    assert frames == {16: (Frame("f", "x.c:7", "/a\n0x3\n/x.c"),), 32: (Frame("?", "?"),)}
 
 
 def test_inlined_functions_are_resolved(binary: Path) -> None:
     start = address_of(binary, " T count")
-    found = resolve(binary, range(start, start + 8))
-    chains = [[frame.function for frame in frames] for frames in found.values()]
+    by_pc = resolve(binary, range(start, start + 8))
+    chains = [[frame.function for frame in frames] for frames in by_pc.values()]
     assert ["add", "count"] in chains
     assert resolve(binary, []) == {}
 
@@ -102,9 +102,9 @@ def test_an_index_of_types_gives_the_same_fields(binary: Path, tmp_path: Path) -
     types = ["named", "line", "open_ended"]
     with indexed.open("rb") as file:
         assert {name for name, _ in index_of(ELFFile(file))} >= set(types)
-    scanned, found = Layouts(binary, types), Layouts(indexed, types, indexed=True)
+    scanned, layouts = Layouts(binary, types), Layouts(indexed, types, indexed=True)
     for name in types:
-        fields = [found.field(name, offset) for offset in range(200)]
+        fields = [layouts.field(name, offset) for offset in range(200)]
         assert fields == [scanned.field(name, offset) for offset in range(200)]
         assert len(set(fields)) > 2
     assert Layouts(binary, types, indexed=True).field("named", 0)  # without an index
@@ -139,8 +139,8 @@ def line(accesses: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
         "object": "mask", "type": "struct line", "line": 1, "home": 0, "loads": 1, "stores": 1,
         "avg_load_cycles": 5.0, "max_load_cycles": 9.0, "accesses": accesses,
     }  # fmt: skip
-    found = {**base, **total, **changes}
-    return {**found, "offset": 64 * (found["line"] - 1)}
+    entry = {**base, **total, **changes}
+    return {**entry, "offset": 64 * (entry["line"] - 1)}
 
 
 def result(lines: list[dict[str, Any]]) -> Result:
@@ -162,9 +162,9 @@ def test_the_point_with_most_threads(
     points = [
         {**place(n), "ns_per_op": 1.0, "lines": [line([access()], line=n)]} for n in (2, 8, 4)
     ]
-    found = saved_results.result([saved_results.swept("b", *points)], sweep=sweep)
-    (variant,) = c2c(C2cRequest(found), Names({}, None)).variants
-    assert (variant.cpus, [each.line for each in variant.lines]) == (cpus, [number])
+    measured = saved_results.result([saved_results.swept("b", *points)], sweep=sweep)
+    (variant,) = c2c(C2cRequest(measured), Names({}, None)).variants
+    assert (variant.cpus, [row.line for row in variant.lines]) == (cpus, [number])
 
 
 def test_shares_and_order() -> None:
@@ -222,19 +222,19 @@ def test_names_only_from_the_binary_that_made_the_result(
 def fields_of(binary: Path, raw: dict[str, Any]) -> CacheLine:
     """The one line of these accesses, with the fields of its type."""
     layouts = Layouts(binary, ["named"])
-    (seen,) = numbered([raw], layouts)
+    (named,) = numbered([raw], layouts)
     layouts.close()
-    return seen
+    return named
 
 
 def test_fields_of_a_line_are_named_and_added_up(binary: Path) -> None:
     slow, more = access(offset=8, avg_load_cycles=50.0), access(offset=8, avg_load_cycles=100.0)
     accesses = [access(), slow, {**more, "loads": 30, "max_load_cycles": 200.0}, access(offset=36)]
     raw = {**line(accesses), "type": "named", "line": 0}
-    seen = fields_of(binary, raw)
-    assert (seen.line, seen.offset) == (1, 0)
-    assert [field.field for field in seen.fields] == ["inner[0].a", "plain", "number"]
-    hot = seen.fields[0]
+    named = fields_of(binary, raw)
+    assert (named.line, named.offset) == (1, 0)
+    assert [field.field for field in named.fields] == ["inner[0].a", "plain", "number"]
+    hot = named.fields[0]
     assert hot.avg_load_cycles == pytest.approx((10 * 50 + 30 * 100) / 40)
     assert (hot.loads, hot.records, hot.max_load_cycles) == (40, 20, 200.0)
 
@@ -243,4 +243,4 @@ def test_fields_of_a_line_are_named_and_added_up(binary: Path) -> None:
 def test_a_second_line_of_an_array_of_structures(binary: Path, of: str | None, field: str) -> None:
     """Byte 80; an element takes 48."""
     raw = {**line([access(offset=16)]), "type": of}
-    assert [each.field for each in fields_of(binary, raw).fields] == [field]
+    assert [f.field for f in fields_of(binary, raw).fields] == [field]

@@ -43,8 +43,8 @@ def types(program: Path) -> tuple[dict[str, str], bool]:
     """The name of each variable's type, and whether something could not be read."""
     known = {addresses(program)[name]: name for name in ("counts", "more")}
     with closing(DebugInfo(program)) as info:
-        found = info.variables(known)
-        return {known[at]: typed.name for at, typed in found.items()}, info.damaged
+        variables = info.variables(known)
+        return {known[at]: typed.name for at, typed in variables.items()}, info.damaged
 
 
 KNOWN = {"counts": "struct counts", "more": "struct counts[]"}
@@ -89,8 +89,8 @@ def test_what_several_files_share_is_found_or_missed_without_an_error(tmp_path: 
     assert common.is_file()
     assert types(programs[0]) == (KNOWN, False)
     common.unlink()
-    found, _ = types(programs[0])
-    assert found.items() <= KNOWN.items()
+    partial, _ = types(programs[0])
+    assert partial.items() <= KNOWN.items()
 
 
 def test_damaged_information_costs_types_and_is_noted(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
     program = compiled(tmp_path, "program", "gcc", "-g")
     places = addresses(program)
     with closing(DebugInfo(program)) as info:
-        found = info.variables([places["counts"], places["letter"]])
-        counts, letter = found[places["counts"]], found[places["letter"]]
+        variables = info.variables([places["counts"], places["letter"]])
+        counts, letter = variables[places["counts"]], variables[places["letter"]]
         assert counts.agrees([(0, 8), (8, 8), (56, 8), (64 + 56, 8)])
         assert counts.agrees([])
         assert not counts.agrees([(4, 8), (12, 8)])
@@ -157,9 +157,9 @@ def test_only_units_that_have_the_variable_are_read(
     for wanted in ((0,), (1,), (2,), (3,), (3, 0), (0, 1, 2, 3)):
         read.clear()
         info = DebugInfo(program)
-        found = info.variables(at for at, number in known.items() if number in wanted)
+        variables = info.variables(at for at, number in known.items() if number in wanted)
         info.close()
-        assert {known[at]: typed.name for at, typed in found.items()} == {
+        assert {known[at]: typed.name for at, typed in variables.items()} == {
             number: f"struct of{number}" for number in wanted
         }
         assert len(read) == len(wanted)

@@ -114,8 +114,8 @@ def test_noise_between_runs_is_not_growth() -> None:
 def test_a_line_that_only_some_runs_have_has_not_surely_appeared() -> None:
     with_it, without = run(cost("a", 9, 50), cost("b", 9, 90)), run(cost("a", 9, 50))
     after = report(with_it, without, without, recorder="emulator")
-    found = verdicts(report(without, without, recorder="emulator"), after)
-    assert found["b"] == "unsure"
+    judgement = verdicts(report(without, without, recorder="emulator"), after)
+    assert judgement["b"] == "unsure"
 
 
 @pytest.mark.parametrize(("before", "after"), [((1, 2, 4), (3, 9, 5, 6)), ((5, 7), (5, 6, 9))])
@@ -146,18 +146,18 @@ def test_annotations_are_one_line_each_whatever_the_names() -> None:
     for line in lines:
         assert line.isprintable()
         assert line.startswith("::error ")
-        properties, _, said = line.removeprefix("::error ").partition("::")
-        assert "%" not in said.replace("%25", "")
+        properties, _, message = line.removeprefix("::error ").partition("::")
+        assert "%" not in message.replace("%25", "")
         names = [word.partition("=")[0] for word in properties.split(",")]
         assert names in (["file", "line", "title"], ["title"])
         assert ":" not in properties
 
 
 def test_sarif_is_valid_and_points_at_the_source_line() -> None:
-    found = sarif(hostile(), 4)
-    text = json.dumps(found, ensure_ascii=False)
+    log = sarif(hostile(), 4)
+    text = json.dumps(log, ensure_ascii=False)
     text.encode("utf-8")
-    first, second = found["runs"][0]["results"]
+    first, second = log["runs"][0]["results"]
     where = first["locations"][0]["physicalLocation"]
     assert where["region"] == {"startLine": 7}
     assert where["artifactLocation"]["uriBaseId"] == "SRCROOT"
@@ -167,9 +167,9 @@ def test_sarif_is_valid_and_points_at_the_source_line() -> None:
     )
     assert first["message"]["text"].isprintable()
     assert "physicalLocation" not in second["locations"][0]
-    rules = {rule["id"] for rule in found["runs"][0]["tool"]["driver"]["rules"]}
-    assert {each["ruleId"] for each in (first, second)} <= rules
-    assert found["version"] == "2.1.0"
+    rules = {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
+    assert {entry["ruleId"] for entry in (first, second)} <= rules
+    assert log["version"] == "2.1.0"
     for result in (first, second):
         assert result.keys() == {
             "ruleId", "level", "message", "locations", "partialFingerprints",
@@ -190,10 +190,10 @@ def test_junit_is_xml_and_counts() -> None:
 
 def test_fingerprints_stay_when_lines_of_the_source_move() -> None:
     def fingerprints(line: int) -> list[Any]:
-        one = cost("a", 100, 50)
-        one["place"]["line"] = line
-        found = sarif(judged(report(run()), report(run(one))))
-        return [each["partialFingerprints"] for each in found["runs"][0]["results"]]
+        grown = cost("a", 100, 50)
+        grown["place"]["line"] = line
+        log = sarif(judged(report(run()), report(run(grown))))
+        return [entry["partialFingerprints"] for entry in log["runs"][0]["results"]]
 
     assert fingerprints(3) == fingerprints(9)
     assert fingerprints(3) != []
@@ -212,8 +212,8 @@ def names(kind: str, *, field: str = "", **more: Any) -> list[str]:
             {"function": "work", "source": "a.c:9"},
         ],
     }
-    found = RecordedLine.of({**line, "kind": kind, "object": "o", "type": "struct s", **more})
-    return sorted(names_of(found))
+    named = RecordedLine.of({**line, "kind": kind, "object": "o", "type": "struct s", **more})
+    return sorted(names_of(named))
 
 
 def test_names_have_neither_addresses_nor_lines_nor_elements() -> None:
@@ -256,11 +256,11 @@ def test_diff_ends_with_four_and_one_sentence(cli: Cli, tmp_path: Path) -> None:
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j", "--annotate")
     done = cli("record", "diff", a, b, "--fail-above", "5%", *files)
     assert done.status == 4
-    said = done.err.splitlines()
-    assert said[0].startswith("::error file=src/a.c,line=7,title=")
-    assert said[1].startswith("gate: failed: 1 line grew by more than 5% since ")
-    assert "HITM per run 100 to 200 (+100.0%)" in said[1]
-    assert len(said) == 2
+    messages = done.err.splitlines()
+    assert messages[0].startswith("::error file=src/a.c,line=7,title=")
+    assert messages[1].startswith("gate: failed: 1 line grew by more than 5% since ")
+    assert "HITM per run 100 to 200 (+100.0%)" in messages[1]
+    assert len(messages) == 2
     assert json.loads((tmp_path / "s").read_text())["runs"][0]["results"]
     assert ElementTree.parse(tmp_path / "j").find(".//failure") is not None
     assert cli("record", "diff", a, b, "--fail-above", "100").status == 0
@@ -300,9 +300,9 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
-@pytest.mark.parametrize(("place", "other", "said"), OTHERS)
+@pytest.mark.parametrize(("place", "other", "message"), OTHERS)
 def test_reports_that_do_not_compare_are_refused_in_a_line(
-    cli: Cli, tmp_path: Path, place: tuple[str | int, ...], other: Any, said: str, side: str
+    cli: Cli, tmp_path: Path, place: tuple[str | int, ...], other: Any, message: str, side: str
 ) -> None:
     """The files of the verdict say that the comparison failed if this report is at fault."""
     good = report(run(A))
@@ -312,9 +312,9 @@ def test_reports_that_do_not_compare_are_refused_in_a_line(
     files = ("--sarif", tmp_path / "s", "--junit", tmp_path / "j")
     done = cli("record", "diff", tmp_path / "a", tmp_path / "b", "--fail-above", "5%", *files)
     assert (done.status, len(done.err.splitlines())) == (2, 1)
-    assert said in done.err or side == "b"
+    assert message in done.err or side == "b"
     is_recording = place != ("program",) and other is not math.nan
-    if (side == "b" and is_recording) or ", this " in said or "earlier machine file" in said:
+    if (side == "b" and is_recording) or ", this " in message or "earlier machine file" in message:
         failed = json.loads((tmp_path / "s").read_text())["runs"][0]
         assert failed["results"] == []
         assert failed["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]

@@ -46,7 +46,7 @@ def variant(*lines: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": "m", "cpus": 2, "hitm_remote": 8, "hitm_local": 0, "hitm_total": 8, "lines": lines,
         "lines_total": len(lines), "work_cycles": 1000, "machine_sha256": "0",
-        "at_lines": sum(each["cycles"] for each in lines if len(each["threads"]) > 1),
+        "at_lines": sum(entry["cycles"] for entry in lines if len(entry["threads"]) > 1),
         "runs": [{"threads": 2, "operations": 0, "work_cycles": 1000.0, "lines": []}],
         "model": {
             "virtual_ns": 1.0, "busy_ns": 1.0, "instructions": 9, "loads": 4, "stores": 4,
@@ -94,12 +94,12 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operations_have_a_time_before_and_after() -> None:
-    said = advice("pad `a` to a line", 0.75)
+    edit = advice("pad `a` to a line", 0.75)
     counted = variant(line(0.4)) | {"ns_per_operation": 40.0}
-    report = Recorded.of(REPORT | {"variants": [counted], "advice": [said]})
+    report = Recorded.of(REPORT | {"variants": [counted], "advice": [edit]})
     words = "pad `a` to a line: 75.0% fewer cycles on m"
     assert headline(report) == f"{words} (10.0 instead of 40.0 ns per operation)"
-    plain = Recorded.of(REPORT | {"variants": [variant(line(0.4))], "advice": [said]})
+    plain = Recorded.of(REPORT | {"variants": [variant(line(0.4))], "advice": [edit]})
     assert headline(plain) == words
 
 
@@ -113,15 +113,15 @@ def test_a_line_is_shown_as_memory_before_and_after_an_edit() -> None:
     uses += [access(8, 1, [1], 4), access(8, 1, [2], 0), access(63, 8, [2], 1)]
     hot = line(0.4) | {"address": "0x1000", "threads": [1, 2], "accesses": uses}
     moved = [(0x1002, 0x1003), (0x1008, 0x1009)]
-    said = advice("w", 0.5) | {"moved": moved}
-    report = REPORT | {"variants": [variant(line(0.5), hot)], "advice": [said]}
-    found = picture(Recorded.of(report))
-    assert found is not None
-    assert found.before == "AAb.**..+".ljust(63, ".") + "B"
-    assert found.after == [
+    edit = advice("w", 0.5) | {"moved": moved}
+    report = REPORT | {"variants": [variant(line(0.5), hot)], "advice": [edit]}
+    drawing = picture(Recorded.of(report))
+    assert drawing is not None
+    assert drawing.before == "AAb.**..+".ljust(63, ".") + "B"
+    assert drawing.after == [
         "AA..**".ljust(63, ".") + "B", "b".ljust(64, "."), "+".ljust(64, "."),
     ]  # fmt: skip
-    assert (2, 3, "field0.4") in found.fields
+    assert (2, 3, "field0.4") in drawing.fields
     plain = picture(Recorded.of(report | {"advice": []}))
     assert plain is not None
     assert (plain.line.place, plain.after) == ("object0.5", [])
@@ -183,11 +183,11 @@ def test_a_table_has_one_function_of_those_inlined_into_each_other(
     hot = line(0.5)
     hot["accesses"][0] |= {"frames": INLINED, "own": own, "symbol": "a < b < c"}
     hot["allocated"] = [{**frame, "own": frame is INLINED[1]} for frame in INLINED]
-    said = shown(capsys, hot)
-    assert source in said
-    assert function in said
-    assert "atomic.rs" not in said
-    assert "allocated by hits::Counter::add (main.rs:7)\n" in said
+    table = shown(capsys, hot)
+    assert source in table
+    assert function in table
+    assert "atomic.rs" not in table
+    assert "allocated by hits::Counter::add (main.rs:7)\n" in table
 
 
 def test_functions_of_libraries_are_known_by_their_place_or_name() -> None:
