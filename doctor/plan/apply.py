@@ -30,10 +30,12 @@ from common.inputs import read_input
 from common.output import to_json, write_atomic
 from common.paths import typed
 from doctor.facts.values import clean, cpu_list
-from doctor.plan.plan import FORMAT, MOST
 from model.machines.topo import label
 
 JOURNAL = Path("/run/schedshard-doctor.json")
+FORMAT = "schedshard-doctor-plan/1"
+# Nobody reviews more partitions than this.
+MOST = 200
 _JOURNAL_FORMAT = "schedshard-doctor-journal/1"
 _LIMIT = 8 << 20
 _CPUS, _EXCLUSIVE = "cpuset.cpus", "cpuset.cpus.exclusive"
@@ -254,6 +256,9 @@ class _Apply:
         made = self.kernel.read(f"{row.cgroup}/{_PARTITION}")
         if made != "root":
             raise _RefusedError(f"{row.cgroup}: {made}")
+        # The kernel calls a partition valid whose CPUs are offline in part.
+        if off := row.cpus - cpu_list(self.kernel.read(f"{row.cgroup}/{_EFFECTIVE}")):
+            raise _RefusedError(f"{row.cgroup}: CPUs {label(off)} are offline")
 
 
 def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:

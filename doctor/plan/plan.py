@@ -25,6 +25,7 @@ from doctor.facts.values import clean, cpu_list
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
+from doctor.plan.apply import FORMAT, MOST
 from doctor.predict.prediction import Prediction, total
 from doctor.predict.stored import faster
 from model.machines.topo import label
@@ -35,10 +36,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
 _LITTLE = 0.01
 # This many CPUs without real-time threads are left for all other tasks, even if others need one.
 _STAY = 2
-# Nobody reviews more partitions than this.
-MOST = 200
 _EXCLUSIVE = (6, 7, 0)
-FORMAT = "schedshard-doctor-plan/1"
 # How a page and its JSON begin.
 _OURS = re.compile(
     rb"# [0-9]+ partitions? for .*: Linux |\{\s*\"format\":\s*\"%b\"" % FORMAT.encode()

@@ -15,8 +15,7 @@ import pytest
 
 from common.errors import UserError
 from doctor.facts.values import cpu_list
-from doctor.plan.apply import Journal, Kernel, Wanted, apply, read_plan, undo, verify
-from doctor.plan.plan import FORMAT
+from doctor.plan.apply import FORMAT, Journal, Kernel, Wanted, apply, read_plan, undo, verify
 from doctor_cli import call
 from model.machines.topo import label
 from test_doctor_plan import Capture, services

@@ -23,9 +23,11 @@ SERVICES = {
     "/deep.slice/deep-er.slice/c.service": range(8, 10),
 }  # fmt: skip
 THREADS = "/threads.service"
+GUEST = "/machine.slice/machine-qemu\\x2d1\\x2dg.scope"
 ROWS = [
     *(Wanted(name, "", frozenset(cpus), "member", (), None) for name, cpus in SERVICES.items()),
     Wanted(f"{THREADS}/cpus-10", "", frozenset((10, 11)), "-", ("10", "11"), None),
+    Wanted(GUEST, "", frozenset((13, 15)), "member", (), 15),
 ]
 SLOTS = 16
 ORDINARY = 15
@@ -67,6 +69,21 @@ def start(kernel: Kernel, cgroup: str, workers: dict[int, set[int]], fifo: bool 
             masks[int(thread)] = os.sched_getaffinity(int(thread))
 
 
+def start_guest(kernel: Kernel, slot: int) -> None:
+    """Start a virtual CPU and an emulator, in cgroups as libvirt makes them."""
+    inner = f"{GUEST}/libvirt"
+    start(kernel, inner, {slot: {13}})
+    for name, cpus in (("vcpu0", "13"), ("emulator", "0-1")):
+        kernel.path(f"{inner}/{name}").mkdir()
+        kernel.write(f"{inner}/{name}/cgroup.type", "threaded")
+        for each in ("", "/machine.slice", GUEST, inner):
+            kernel.write(f"{each}/cgroup.subtree_control", "+cpuset")
+        kernel.write(f"{inner}/{name}/cpuset.cpus", cpus)
+    for thread in kernel.read(f"{inner}/cgroup.threads").split():
+        name = "vcpu0" if int(thread) in masks else "emulator"
+        kernel.write(f"{inner}/{name}/cgroup.threads", thread)
+
+
 def probe(after: str) -> None:
     """Assert that no FIFO thread lost a CPU, and that all threads run."""
     for thread, cpus in masks.items():
@@ -88,12 +105,15 @@ class Probed(Kernel):
         left -= 1
         if left < 0:
             os._exit(9)
+        if left < 1 << 20:
+            super().write(file, value)
+            return
         before = state(self, "cpuset.cpus.effective")
         super().write(file, value)
         written.append(file)
-        if left > 1 << 20:
-            probe(f"'{value}' to {file}")
+        probe(f"'{value}' to {file}")
         if not file.endswith(".partition"):
+            before.pop(f"{GUEST}/libvirt/emulator/cpuset.cpus.effective", None)  # its own list
             now = {**before, **state(self, "cpuset.cpus.effective")}
             same({each: now[each] for each in before}, before, f"'{value}' to {file}")
 
@@ -135,14 +155,14 @@ def refused(kernel: Kernel, row: Wanted, words: str, early: bool = False) -> Non
 
 
 def cut_off(kernel: Kernel) -> int:
-    """End apply before each of its writes, undo, and return how many writes there are."""
+    """End apply before some of its writes, undo, and return how many writes there are."""
     global left
     before = state(kernel)
-    for writes in range(100):
+    for writes in range(2, 100, 5):
         child = os.fork()
         if child == 0:
             left = writes
-            apply(ROWS, kernel, JOURNAL)
+            apply(ROWS[3:], kernel, JOURNAL)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         undo(kernel, JOURNAL)
@@ -161,22 +181,33 @@ def main() -> None:
         start(kernel, name, {slot + n: {cpu} for n, cpu in enumerate(cpus)})
         slot += len(cpus)
     start(kernel, THREADS, {slot: {10}, slot + 1: {11}, slot + 2: {12}})
+    start_guest(Kernel(kernel.place), slot + 3)
     start(kernel, "/user.slice", {ORDINARY: set(range(os.cpu_count() or 1))}, fifo=False)
     before = state(kernel)
     probe("the start")
     print(apply(ROWS, kernel, JOURNAL))
     assert verify(kernel, JOURNAL) == []
+    assert kernel.read(f"{GUEST}/libvirt/emulator/cpuset.cpus.effective") == "15"
     print(undo(kernel, JOURNAL))
     same(state(kernel), before, "undo")
     kernel.path("/other").mkdir()
     kernel.path("/other/cpuset.cpus.exclusive").write_text("14")
     kernel.path("/other/cpuset.cpus.partition").write_text("root")
-    kernel.path("/taken").mkdir()
+    for name in ("/taken", "/unplugged", "/isolated"):
+        kernel.path(name).mkdir()
     refused(kernel, Wanted("/taken", "", frozenset((14,)), "member", (), None), "/taken", True)
-    kernel.path("/isolated").mkdir()
     isolated = Wanted("/isolated", "", frozenset((2, 3)), "member", (), None)
     refused(kernel, isolated, "housekeeping")
-    print(f"apply was ended before each of {cut_off(kernel)} writes")
+    kernel.path("/other/cpuset.cpus.partition").write_text("member")
+    kernel.path("/other/cpuset.cpus.exclusive").write_text("\n")
+    online = state(kernel)
+    power = Path("/sys/devices/system/cpu/cpu14/online")
+    power.write_text("0")
+    unplugged = Wanted("/unplugged", "", frozenset((1, 14)), "member", (), None)
+    refused(kernel, unplugged, "CPUs 14 are offline")
+    power.write_text("1")
+    same(state(kernel), online, "a CPU came back")
+    print(f"apply was ended before some of {cut_off(kernel)} writes")
     probe("the end")
     print("all partitions as they should be")
 

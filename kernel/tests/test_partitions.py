@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """doctor's apply, undo and verify in a guest; SCHEDSHARD_GUESTS=VARIANT names a built kernel."""
 
+import importlib.util
+import marshal
 import os
 import subprocess
 import sys
@@ -37,6 +39,11 @@ def python_files() -> dict[str, Entry]:
     for path in [path for path in paths if path == python or path.suffix == ".so"]:
         paths += libraries(path)
     files = {str(path): plain(path, executable=True) for path in paths}
+    # Compiled here, because a guest takes as long for that as for all the rest.
+    for path in {path for path in paths if path.suffix == ".py" and path != SCRIPT}:
+        del files[str(path)]
+        code = marshal.dumps(compile(path.read_bytes(), path, "exec"))
+        files[f"{path}c"] = plain(importlib.util.MAGIC_NUMBER + bytes(12) + code)
     return {**files, "/bin/python3": plain(python, executable=True)}
 
 
