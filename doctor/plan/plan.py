@@ -22,11 +22,14 @@ from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
 from doctor.facts.load import Part, kind_of
 from doctor.facts.values import clean, cpu_list
+from doctor.judge.finding import count_of
 from doctor.judge.predictions import percent, share_words
+from doctor.judge.root_domains import wide_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
 from doctor.plan.apply import FORMAT, MOST
 from doctor.predict.prediction import Prediction, total
+from doctor.predict.shape import PARTITION
 from doctor.predict.stored import faster
 from model.machines.topo import label
 
@@ -51,7 +54,8 @@ _OWNERS = {
     "/etc/libvirt/hooks/qemu, at 'started'",
     "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST). Repeat the line "
     "from the guest's hookscript, at 'post-start'",
-    "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from TaskProlog=",
+    "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from Prolog=, which "
+    "runs as root, with PrologFlags=RunInJob, so that the job's cgroup exists by then",
     "container": "the container's runtime (--cpuset-cpus): 'podman ps --no-trunc' or 'docker ps "
     "--no-trunc' names the container of an ID. Repeat the line after each start",
     "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
@@ -136,10 +140,10 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         if said := _too_deep(path, facts):
             return f"{where}: {said}"
         masks = {
-            each.allowed for each in facts.threads
+            label(each.allowed): min(each.allowed) for each in facts.threads
             if each.cgroup == place and each.allowed and each.allowed & facts.online <= cpus
         }  # fmt: skip
-        lists = tuple(sorted(label(mask) for mask in masks))
+        lists = tuple(sorted(masks, key=lambda each: masks[each]))
         return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
     if own >= cpus and not own & others:
         cpus = own
@@ -278,9 +282,15 @@ def _series(verdict: Verdict) -> str:
 def make_plan(verdict: Verdict) -> Plan | str:
     """Return the plan for a verdict, or in one sentence why there is none."""
     facts = verdict.facts
-    hot = [each.cpus for each in verdict.findings if isinstance(each.predicted, Prediction)]
-    if facts is None or not hot:
+    costly = [
+        (each.cpus, each.predicted) for each in verdict.findings
+        if isinstance(each.predicted, Prediction)
+    ]  # fmt: skip
+    hot = [cpus for cpus, predicted in costly if predicted.row(PARTITION) is not None]
+    if facts is None or not costly:
         return "no partition would save enough"
+    if not hot:
+        return "the threads may run on the same CPUs: pin them in groups first, and collect again"
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
@@ -376,8 +386,8 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     instead = f"leave {label(kept)} in its list" if kept else "remove it"
     return [
         f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
-        f"{instead}, boot, and collect again: cgroups have other names after a boot. Undo: put it "
-        "back."
+        f"{instead}, boot, and collect again: cgroups have other names after a boot. Until the "
+        "partitions are made, other tasks may run on these CPUs. Undo: put it back."
     ]
 
 
@@ -443,12 +453,15 @@ def _reserved(facts: Facts) -> str:
 def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
     """Return what an operator asks before a change, answered."""
     later = [faster(each, 2.0) for each in verdict.costs if isinstance(each, Prediction)]
-    twice = share_words(total(each for each in later if each is not None))
+    doubled = total(each for each in later if each is not None)
+    now, twice = (wide_words(each) or share_words(each) for each in (verdict.cost, doubled))
     taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
+    gain = f"up to {percent(verdict.saved)}, {verdict.saved * count:.1f} of {count} CPUs"
+    if wide_words(verdict.cost):
+        gain = "cannot tell how much"
     return [
-        f"Gain: up to {percent(verdict.saved)}, {verdict.saved * count:.1f} of {count} CPUs, as "
-        f"shorter waits on the partitions' own CPUs, {label(taken)}.",
-        f"If nothing is done: sharing costs {share_words(verdict.cost)}, and nothing breaks"
+        f"Gain: {gain}, as shorter waits on the partitions' own CPUs, {label(taken)}.",
+        f"If nothing is done: sharing costs {now}, and nothing breaks"
         + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
         f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
@@ -473,7 +486,10 @@ def _functions(plan: Plan, facts: Facts) -> list[str]:
     if any(row.masks for row in plan.rows):
         made.append(_THREADS)
     if any(row.was == "isolated" for row in plan.rows):
-        made.append("# Where a line begins with 'echo root', as root, 'echo isolated' undoes it.")
+        made += [
+            "# As root: 'echo isolated' undoes 'echo root', after which unbound work of the kernel",
+            "# may use these CPUs, unless /sys/devices/virtual/workqueue/cpumask excludes them.",
+        ]
     if any(row.emulator is not None for row in plan.rows):
         made.append("# Then 'virsh emulatorpin' with the list that the emulator was on.")
     return made
@@ -485,8 +501,8 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
     assert facts is not None
     count = len(facts.online)
     lines = [
-        f"# {len(plan.rows)} partitions for {clean(verdict.source)}: Linux {facts.release}, "
-        f"{count} CPUs. All costs are predicted, of the machine's CPU time.",
+        f"# {count_of(len(plan.rows), 'partition')} for {clean(verdict.source)}: "
+        f"Linux {facts.release}, {count} CPUs. All costs are predicted, of the machine's CPU time.",
         *(f"# {line}" for line in _questions(verdict, plan, count)),
         *(f"# {line}" for line in _boot(plan, facts)),
         f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",

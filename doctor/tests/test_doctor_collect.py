@@ -145,19 +145,6 @@ def test_many_threads_start_few_programs(tmp_path: Path) -> None:
     assert calls < 60, calls
 
 
-def test_two_readings_come_from_two_times(tmp_path: Path) -> None:
-    first = build(tmp_path / "1", Machine(tasks=[Task(50, "a", voluntary=10)], uptime=5))
-    second = build(tmp_path / "2", Machine(tasks=[Task(50, "a", voluntary=90)], uptime=9))
-    here = tmp_path / "here"
-    here.mkdir()
-    assert collect(first, "-d", here, second=second).returncode == 0
-    found = everything(here)
-    assert "uptime:5.00" in found["reading-1"]
-    assert "voluntary_ctxt_switches:\t10" in found["reading-1"]
-    assert "uptime:9.00" in found["reading-2"]
-    assert "voluntary_ctxt_switches:\t90" in found["reading-2"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

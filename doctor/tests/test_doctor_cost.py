@@ -15,10 +15,9 @@ from doctor.predict.prediction import Range, model_error
 from doctor.predict.rates import LEVELS, Asked, Rates, load_rates
 from doctor.predict.shape import Shape
 from doctor.predict.stored import by_table, faster
-from doctor_cli import call
 from doctor_tree import Machine, Task
 from model.run.model_error import known_error
-from test_doctor_predict import big, facts_of
+from test_doctor_predict import facts_of
 from test_doctor_verdict import groups, ids, judged, partitions, tar
 
 Capture = pytest.CaptureFixture[str]
@@ -232,29 +231,6 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
     assert all("the lines are nearly saturated" in each for each in said)
 
 
-def test_severity_follows_the_cost(capsys: Capture, tmp_path: Path) -> None:
-    limits = {"high": (0.05, 1), "medium": (0.01, 0.05), "low": (0.001, 0.01)}
-    seen = set()
-    for rate in (100_000, 300_000, 1_000_000, 4_000_000):
-        (tmp_path / str(rate)).mkdir()
-        host = tar(tmp_path / str(rate), Machine(cpus=64, tasks=groups(rate)))
-        outcome = judged(capsys, host)
-        share = outcome.json["cost"]["value"]
-        if outcome.status == 0:
-            # Too little, or partitions would save too little of it.
-            [domain] = outcome.json["root_domains"]
-            now = {
-                each["variant"]: each["share"]["value"] for each in domain["predicted"]["variants"]
-            }
-            assert share < 0.001 or now["stock"] - now["partition"] < 0.001
-            continue
-        [(_, severity)] = ids(outcome)
-        low, high = limits[severity]
-        assert low <= share < high
-        seen.add(severity)
-    assert len(seen) >= 2
-
-
 def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
     """0.08 CPU of 64 is not a reason to give up isolation, nor is cyclictest on four CPUs."""
     isolated = Machine(
@@ -278,17 +254,6 @@ def test_an_unknown_machine_has_the_range_of_all(capsys: Capture, tmp_path: Path
     assert predicted["variants"][0]["share"]["low"] > 0
 
 
-def test_the_same_model(capsys: Capture, tmp_path: Path) -> None:
-    host = tar(tmp_path, big("AMD EPYC 7763 64-Core Processor"))
-    [finding] = judged(capsys, host).json["findings"]
-    predicted = finding["predicted"]
-    assert (predicted["machine"], predicted["samples"]) == ("epyc-7763-2s", None)
-    assert predicted["why"].startswith("the same model")
-    text = " ".join(call(capsys, "doctor", host).out.split())
-    assert "a partition of type root for each group: " in text
-    assert "machine file epyc-7763-2s" in text
-
-
 def test_intervals_meet() -> None:
     assert Range(2, 1, 3).meets(Range(4, 3, 5))
     assert not Range(2, 1, 3).meets(Range(4, 3.5, 5))
@@ -308,13 +273,6 @@ def test_impossible_rates_are_said_to_be(capsys: Capture, tmp_path: Path) -> Non
         assert "real-time wake-ups per second on CPUs" in said
         assert "are impossible, " in said
         assert "CPU time" not in said
-
-
-def test_a_cost_without_a_remedy_is_not_nothing(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(8_000_000), cgroups=partitions("root"))
-    outcome = judged(capsys, tar(tmp_path, machine))
-    assert (outcome.status, outcome.json["verdict"]) == (0, "nothing")
-    assert outcome.json["sentence"].startswith("No remedy found: with ")
 
 
 def test_the_models_error_is_that_of_the_page() -> None:

@@ -94,12 +94,6 @@ def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:
     assert "its third line" in text
 
 
-def test_page_of_a_machine_without_caches(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(cpus=6, node_cpus=2, tasks=groups(50))
-    host = tar(tmp_path, machine)
-    assert 'class="box"' in page(capsys, tmp_path, host)
-
-
 def test_nagios(capsys: Capture, tmp_path: Path) -> None:
     cases = {
         "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),

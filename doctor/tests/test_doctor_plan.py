@@ -176,7 +176,7 @@ def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> Non
     boot = "isolcpus=managed_irq,domain,8-15"
     page, _ = planned(capsys, tmp_path, replace(machine, tasks=tasks, cgroups=tree))
     assert page.count("echo root >a") == 3
-    assert ("'echo isolated' undoes it" in page, "p()" in page) == (True, False)
+    assert ("'echo isolated' undoes" in page, "p()" in page) == (True, False)
     isolated = replace(services(3), isolated="8-15", cmdline=boot)
     (tmp_path / "boot").mkdir()
     page, _ = planned(capsys, tmp_path / "boot", isolated)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ import jsonschema
 import pytest
 
 from doctor import verdict as verdict_package
-from doctor.facts.archive import read_tar
 from doctor.judge.predictions import percent
 from doctor_cli import Outcome, assert_refused, call
 from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, build, collect
@@ -401,28 +399,6 @@ def test_names_cannot_steer_a_terminal(capsys: Capture, tmp_path: Path) -> None:
         out = call(capsys, "doctor", host, *args).out
         assert "\x1b" not in out
         assert "\x07" not in out
-
-
-def test_no_colour_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from rich.console import Console
-
-    from doctor.facts.facts import read_facts
-    from doctor.judge.verdict import judge
-    from doctor.verdict.view import verdict_parts
-
-    host = tar(tmp_path, Machine(tasks=groups(4_000_000)))
-    verdict = judge("host", read_facts(read_tar(host), "host"), [])
-    printed = {}
-    for value in ("", "1"):
-        monkeypatch.setitem(os.environ, "NO_COLOR", value)
-        console = Console(force_terminal=True, width=100, color_system="standard")
-        with console.capture() as captured:
-            for part in verdict_parts(verdict):
-                console.print(part)
-        printed[value] = captured.get()
-    assert "\x1b[1;31m" in printed[""]
-    assert "\x1b[1;31m" not in printed["1"]
-    assert "HIGH" in printed["1"]
 
 
 @pytest.mark.slow(reason="each file of the tree is taken away in turn")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verdict and plan for hosts of the kinds that operators have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doctor_cli import call
+from doctor_tree import Machine, Task
+from test_doctor_plan import FILES, ROOT, planned
+from test_doctor_predict import needs_sim, simulates
+from test_doctor_verdict import tar
+
+Capture = pytest.CaptureFixture[str]
+ID = "0123456789abcdef" * 4
+
+
+def pinned(
+    place: str, cpus: Iterable[int], rate: int = 20_000, tgid: int | None = None
+) -> list[Task]:
+    """A thread on each CPU that wakes up so often in a second; a reading takes two."""
+    return [
+        Task(1000 + cpu, "rt", allowed=str(cpu), cgroup=place, voluntary=2 * rate,
+             tgid=tgid or 1000 + cpu)
+        for cpu in cpus
+    ]  # fmt: skip
+
+
+def tree(kind: str, lists: dict[str, str], rest: str) -> dict[str, dict[str, str]]:
+    made = {f"{ROOT}{place}": {**FILES, "cpuset.cpus": cpus, "cpuset.cpus.partition": kind}
+            for place, cpus in lists.items()}  # fmt: skip
+    return {ROOT: {"cpuset.cpus.effective": rest}, **made}
+
+
+def pod(number: int) -> str:
+    return f"/kubepods.slice/kubepods-pod{number}.slice/cri-containerd-{number}{ID}.scope"
+
+
+def host(cgroups: dict[str, dict[str, str]], tasks: list[Task], **changes: Any) -> Machine:
+    """64 CPUs, 16 of which share a cache, and 32 a node."""
+    shape = {"cpus": 64, "llc_cpus": 16, "node_cpus": 32, **changes}
+    return Machine(tasks=tasks, cgroups=cgroups, **shape)
+
+
+def kubernetes() -> Machine:
+    """Static CPUs: each container has its own list, of which one CPU has no real-time thread."""
+    lists = {pod(n): f"{8 * n}-{8 * n + 7}" for n in range(1, 8)}
+    tasks = [task for n in range(1, 8) for task in pinned(pod(n), range(8 * n + 1, 8 * n + 8))]
+    return host(tree("member", lists, "0-63"), tasks)
+
+
+def openshift(first: int = 8, rest: str = "0-7", rate: int = 20_000, **changes: Any) -> Machine:
+    """Isolated partitions of 8 CPUs, the last of which has threads that poll."""
+    starts = [first + 8 * n for n in range(7)]
+    lists = {pod(n): f"{cpu}-{cpu + 7}" for n, cpu in enumerate(starts, 1)}
+    tasks = [
+        task for n, cpu in enumerate(starts, 1)
+        for task in pinned(pod(n), range(cpu, cpu + 8), rate if n < 7 else 12)
+    ]  # fmt: skip
+    return host(tree("isolated", lists, rest), tasks, **changes)
+
+
+def guests() -> Machine:
+    """Three on each node, whose emulators may use the node's first CPUs."""
+    cgroups, tasks = tree("member", {}, "0-63"), []
+    for n, first in enumerate((8, 16, 24, 40, 48, 56)):
+        place = f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm{n}.scope/libvirt"
+        near = "0-3" if first < 32 else "32-35"
+        cgroups |= {f"{ROOT}{place}/emulator": {**FILES, "cpuset.cpus": near}}
+        tasks += pinned(f"{place}/vcpu0", range(first, first + 8), tgid=5000 + n)
+    return host(cgroups, tasks)
+
+
+def telecom() -> Machine:
+    """One process, whose threads use all caches."""
+    tasks = pinned("/system.slice/ran.service", range(4, 64), tgid=5000)
+    return host(tree("member", {}, "0-63"), tasks)
+
+
+def slurm() -> Machine:
+    """Two steps for each job."""
+    job, jobs = "/system.slice/slurmstepd.scope/job_{}", range(1, 8)
+    lists = {job.format(n): f"{8 * n}-{8 * n + 7}" for n in jobs}
+    tasks = [
+        task for n in jobs for cpu in (8 * n, 8 * n + 4)
+        for task in pinned(f"{job.format(n)}/step_{cpu % 8}/user/task_0", range(cpu, cpu + 4))
+    ]  # fmt: skip
+    return host(tree("member", lists, "0-63"), tasks)
+
+
+EIGHTS = "8-15 16-23 24-31 32-39 40-47 48-55"
+FULL = {"sys/devices/system/cpu/nohz_full": "8-63\n"}
+# By kind: the host, what its cgroups are now, the CPUs of the plan's partitions, words of the page.
+HOSTS = {
+    "kubernetes": (kubernetes(), "member", f"{EIGHTS} 56-63", "which 'crictl ps"),
+    "openshift": (openshift(files=FULL), "isolated", EIGHTS, "PerformanceProfile) stay 0-7"),
+    "guests": (guests(), "member", "5,24-31 6,16-23 7-15 37,56-63 38,48-55 39-47", "was on 32-35"),
+    "telecom": (telecom(), "-", "4-15 16-31 32-47 48-63", "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
+    "slurm": (slurm(), "member", f"{EIGHTS} 56-63", "PrologFlags=RunInJob"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_plan_for_each_kind_of_host(capsys: Capture, tmp_path: Path, name: str) -> None:
+    machine, was, cpus, words = HOSTS[name]
+    page, _ = planned(capsys, tmp_path, machine)
+    assert words in page
+    rows = json.loads((tmp_path / "plan.json").read_text())["rows"]
+    assert [(row["was"], row["cpus"]) for row in rows] == [(was, each) for each in cpus.split()]
+    found = call(capsys, "doctor", tmp_path / "host.tar", "--json").json["findings"]
+    assert [(each["id"], each["severity"]) for each in found] == [
+        ("rd-isolated" if name == "openshift" else "rd-shared", "medium")
+    ]
+
+
+@pytest.mark.parametrize("option", [None, pytest.param("--predict", marks=[needs_sim, simulates])])
+def test_a_cost_that_no_partition_lowers(
+    capsys: Capture, tmp_path: Path, option: str | None
+) -> None:
+    """Six pods in one cache: both ways to judge say that nothing helps."""
+    xeon = "vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Platinum 8358 CPU\n"
+    machine = openshift(
+        56, "0-55", 40_000, cpus=112, llc_cpus=56, node_cpus=56,
+        files={"proc/cpuinfo": xeon},
+    )  # fmt: skip
+    archive = tar(tmp_path, machine)
+    args = (option, "--limit", "5") if option else ()
+    outcome = call(capsys, "doctor", archive, *args, "--plan", tmp_path / "plan.txt")
+    assert outcome.status == 0
+    assert "no partition would save enough" in " ".join(outcome.out.split())
+    assert "def_root_domain: 7 isolated partitions\n" in outcome.out
+    assert not (tmp_path / "plan.txt").exists()
+
+
+def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [replace(task, allowed="8-39") for task in pinned("/a.service", range(8, 40), 40_000)]
+    page, said = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
+    assert (page, said.startswith("no plan: the threads may run on the same")) == ("", True)
+    assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
