@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from doctor.facts.archive import LISTS, read_directory, read_host
+from doctor.facts.archive import read_directory
 from doctor.facts.cpusets import read_cpusets
 from doctor.facts.facts import Facts, read_facts
 from doctor.facts.values import CPU_LIMIT, CpuLists, clean, cpu_list, release
-from doctor_cli import attempt
 from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collect
 from model.machines.topo import ranges
 
@@ -116,12 +115,6 @@ def test_a_container_sees_a_part(tmp_path: Path) -> None:
     assert not facts.sees_kernel_threads
 
 
-def test_this_host_is_read() -> None:
-    facts = read_facts(read_host(0), "this host")
-    assert facts.online
-    assert facts.version >= (3, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -153,35 +146,6 @@ def test_what_is_wrong_is_named(
     assert caught.value.status == 2
     for word in ("host.tar", *words):
         assert word in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The collector's lists of a machine on which none of the lists is empty."""
-    machine = Machine(
-        cpus=8,
-        cgroups={"/sys/fs/cgroup/a": {"cpuset.cpus": "0", "cpuset.cpus.partition": "root"}},
-        tasks=[Task(50, "a", voluntary=4)],
-        files={"proc/interrupts": " IWI: 1 2 IRQ work\n"},
-    )
-    return lists_of(tmp_path_factory.mktemp("sample"), machine)
-
-
-@settings(max_examples=300, deadline=None)
-@given(data=st.data())
-def test_damaged_lists_are_read_or_refused(sample: dict[str, str], data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(LISTS))
-    text = sample[name]
-    for _ in range(data.draw(st.integers(1, 6))):
-        at = data.draw(st.integers(0, len(text)))
-        cut = data.draw(st.integers(0, 12))
-        text = text[:at] + data.draw(st.text(max_size=8)) + text[at + cut :]
-    facts = attempt(lambda: read_facts({**sample, name: text}, "host.tar"))
-    if isinstance(facts, str):
-        assert facts.startswith("host.tar: ")
-    else:
-        assert facts.online
-        assert all(thread.comm.isprintable() for thread in facts.threads)
 
 
 NAMES = st.text(

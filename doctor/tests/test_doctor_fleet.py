@@ -83,14 +83,6 @@ def test_the_status_of_a_fleet(capsys: Capture, hosts: Path) -> None:
     assert_refused(call(capsys, "doctor", "fleet", empty), "no archive", ".tar.gz")
 
 
-def test_a_page(capsys: Capture, hosts: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    assert call(capsys, "doctor", "fleet", hosts, "--html", page).status == 4
-    text = page.read_text()
-    for words in ("rd-shared", "costly.tar", "broken.tar.gz", "6.12"):
-        assert words in text
-
-
 @pytest.mark.slow(reason="a thousand archives")
 def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
     """Archives are judged in parallel, in bounded memory, with progress; JSON has all of them."""

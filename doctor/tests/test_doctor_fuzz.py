@@ -163,25 +163,3 @@ def test_a_link_in_the_tree_is_not_followed_out(tmp_path: Path) -> None:
     text = (lists / "cgroups").read_text()
     assert "hunter2" not in text
     assert "/loop/" not in text
-
-
-HALVES = ("cpuset.cpus", "cpuset.cpus.effective", "cpuset.cpus.partition")
-
-
-@pytest.mark.parametrize("gone", [*HALVES, "root", "all"])
-def test_half_a_cgroup_tree(sample: dict[str, str], gone: str) -> None:
-    """Missing or unreadable files cause no crash."""
-    lists = dict(sample)
-    lines = lists["cgroups"].split("\n")
-    if gone == "all":
-        kept = []
-    elif gone == "root":
-        kept = [line for line in lines if "/app" in line]
-    else:
-        kept = [line for line in lines if f"/{gone}:" not in line]
-    assert len(kept) < len(lines)
-    lists["cgroups"] = "\n".join([*kept, ""])
-    facts = attempt(lambda: read_facts(lists, "host"))
-    assert not isinstance(facts, str)
-    verdict = judge("host", facts, [])
-    leaves_in_every_way(verdict, facts)

@@ -14,7 +14,6 @@ from doctor.facts.facts import Facts, read_facts
 from doctor.known.catalogue import load_catalogue
 from doctor.known.kernels import line_of, load_kernels, state_of
 from doctor.known.offers import has_partitions, offer
-from doctor_cli import call
 from doctor_tree import Machine, build, collect
 from test_doctor_verdict import groups, judged, tar
 
@@ -195,11 +194,3 @@ def test_nothing_is_offered_that_the_kernel_lacks(capsys: Capture, tmp_path: Pat
         assert ("no cpuset partitions" in remedy) is not has
         assert offer(ENTRIES["rt-push-ipi"], facts)[1].endswith("/sys/kernel/debug/sched_features")
         assert "no affinity scopes" in offer(ENTRIES["workqueue-pool"], facts)[0]
-
-
-def test_the_catalogue_tells_of_distributors(capsys: Capture) -> None:
-    told = call(capsys, "doctor", "explain", "tg-load-avg").out
-    for words in ("kernels of distributors", "RHEL 9", "bsc#1212887", "last_update_tg_load_avg"):
-        assert words in told
-    listed = call(capsys, "doctor", "catalogue", "--json").json
-    assert {line["id"] for line in listed["kernels"]} >= {"rhel8", "ubuntu", "debian", "proxmox"}
