@@ -162,18 +162,19 @@ def collect() -> None:
 
 @doctor.command()
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.json")
-def apply(plan: Path) -> None:
+@click.option("--again", is_flag=True, help="Make only the partitions that are missing.")
+def apply(plan: Path, again: bool) -> None:
     """Make the partitions of a plan on this host, as root.
 
     'doctor --plan FILE' writes PLAN.json beside its page. After each partition the command asks the
     kernel whether it is valid. If not, all changes are undone, and the kernel's reason is printed
-    (exit status 1).
+    (exit status 1). With --again, partitions whose cgroups do not exist now are left for later.
     """
     import platform
 
     from doctor.plan import apply as work
 
-    print(work.apply(work.read_plan(plan, platform.release()), work.this_host()))
+    print(work.apply(work.read_plan(plan, platform.release()), work.this_host(), again=again))
 
 
 @doctor.command()

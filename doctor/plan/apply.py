@@ -8,13 +8,15 @@ in /run, so a boot clears it like all partitions.
 
 The kernel decides. It checks cpuset.cpus.exclusive before it takes a CPU from anybody, so apply
 first writes those of all partitions, then makes the partitions, and reads each back. After a
-refusal it takes back everything. One rule is checked here: no cgroup beside the partitions loses
-its last CPU.
+refusal it takes back everything. A partition ends with its cgroup, so apply may make those again
+that a manager made anew. One rule is checked here: no cgroup beside the partitions loses its last
+CPU.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -158,11 +160,14 @@ class Journal:
         self.path = path
         self.rows = list(rows)
         self.writes: list[list[str]] = []
+        self.done: list[list[str]] = []
 
     def note(self, kind: str, file: str, old: str) -> None:
-        """Add a write that is about to be done."""
-        self.writes.append([kind, file, old])
-        self.save()
+        """Add a write that is about to be done, unless undo does the same already."""
+        self.done.append([kind, file, old])
+        if [kind, file, old] not in self.writes:
+            self.writes.append([kind, file, old])
+            self.save()
 
     def save(self) -> None:
         """Replace the journal atomically."""
@@ -239,20 +244,21 @@ class _Apply:
             if "cpuset" not in self.kernel.read(f"{above}/{_CONTROL}").split():
                 self.write(above, _CONTROL, "+cpuset", "-cpuset")
         now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
-        if now != row.was:
+        if now not in (row.was, "member"):
             raise _RefusedError(f"{row.cgroup}: it is '{now}' now and was '{row.was}' in the plan")
         if row.emulator is not None:
             self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
-        for cgroup in row.chain if row.was != "isolated" else ():
+        for cgroup in row.chain if now != "isolated" else ():
             if self.kernel.path(f"{cgroup}/{_EXCLUSIVE}").exists():
                 held = cpu_list(self.kernel.read(f"{cgroup}/{_EXCLUSIVE}"))
-                self.write(cgroup, _EXCLUSIVE, label(held | row.cpus))
+                if not row.cpus <= held:
+                    self.write(cgroup, _EXCLUSIVE, label(held | row.cpus))
             elif cgroup == row.cgroup:
                 self.write(cgroup, _CPUS, label(row.cpus))
 
     def partition(self, row: Wanted) -> None:
         """Make the partition, and read back what the kernel made of it."""
-        self.write(row.cgroup, _PARTITION, "root", "member" if row.was == "-" else row.was)
+        self.write(row.cgroup, _PARTITION, "root")
         made = self.kernel.read(f"{row.cgroup}/{_PARTITION}")
         if made != "root":
             raise _RefusedError(f"{row.cgroup}: {made}")
@@ -274,35 +280,75 @@ def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:
     return None
 
 
-def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL) -> str:
-    """Make the partitions, and return what was done. After a refusal nothing has changed."""
-    if path.exists() or path.is_symlink():
-        raise UserError(f"a plan is already applied ({path}): run '{typed('doctor undo')}' first")
-    if (starved := _starved(kernel, rows)) is not None:
-        raise UserError(f"{clean(starved)} would have no CPU left: give it another one first")
-    journal = Journal(path, [{"cgroup": row.cgroup, "cpus": label(row.cpus)} for row in rows])
-    journal.save()
-    work = _Apply(kernel, journal)
-    try:
-        for row in rows:
-            work.claim(row)
-        for row in rows:
-            work.partition(row)
-    except (_RefusedError, OSError) as error:
-        why = str(error)
-        undo(kernel, path)
-        raise UserError(f"refused: {clean(why)}; nothing was changed", status=1) from error
-    except KeyboardInterrupt:
-        undo(kernel, path)
-        raise
-    return f"{len(rows)} partitions are made; '{typed('doctor verify')}' asks the kernel for them"
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let no other apply or undo run: a manager may start several services at once."""
+    held = os.open(path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(held, "w"):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _missing(row: Wanted, kernel: Kernel) -> bool:
+    """Whether a row's cgroup or threads are there, and no partition."""
+    there = kernel.path(row.cgroup).exists()
+    with contextlib.suppress(OSError):
+        if there and not row.masks:
+            made = kernel.path(f"{row.cgroup}/{_PARTITION}")
+            return not made.exists() or made.read_text().strip() in ("member", row.was)
+        if row.masks and not there:
+            threads = kernel.read(f"{row.cgroup.rpartition('/')[0]}/{_THREADS}").split()
+            return {label(kernel.affinity(int(each))) for each in threads}.issuperset(row.masks)
+    return False
+
+
+def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL, again: bool = False) -> str:
+    """Make the partitions, and return what was done. After a refusal nothing has changed.
+
+    ``again``: leave alone what is made, and rows whose cgroups or threads are not there.
+    """
+    with _locked(path):
+        journal = Journal(path, [{"cgroup": row.cgroup, "cpus": label(row.cpus)} for row in rows])
+        applied = path.exists() or path.is_symlink()
+        if applied:
+            held = Journal.read(path) if again else None
+            if held is None or held.rows != journal.rows:
+                raise UserError(f"a plan is applied ({path}): run '{typed('doctor undo')}' first")
+            journal = held
+        if (starved := _starved(kernel, rows)) is not None:
+            raise UserError(f"{clean(starved)} would have no CPU left: give it another one first")
+        todo = [row for row in rows if not again or _missing(row, kernel)]
+        work, before = _Apply(kernel, journal), list(journal.writes)
+        try:
+            for row in todo:
+                work.claim(row)
+            for row in todo:
+                work.partition(row)
+        except (_RefusedError, OSError, KeyboardInterrupt) as error:
+            why = f"refused: {clean(str(error)) or 'interrupted'}; "
+            _take_back(kernel, journal.done, why)
+            journal.writes = before
+            if applied:
+                journal.save()
+            else:
+                path.unlink(missing_ok=True)
+            raise UserError(f"{why}nothing was changed", status=1) from error
+    made = f"made {len(todo)} of {len(rows)} partitions"
+    return f"{made}; '{typed('doctor verify')}' asks the kernel for them"
 
 
 def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
     """Restore what was there before apply, however far that came, and return what was done."""
-    journal = Journal.read(path)
+    with _locked(path):
+        _take_back(kernel, Journal.read(path).writes)
+        path.unlink()
+    return "the previous state is restored"
+
+
+def _take_back(kernel: Kernel, writes: list[list[str]], why: str = "") -> None:
+    """Restore what was there before these writes. An error also says why it was to be done."""
     failed = []
-    for kind, file, old in reversed(journal.writes):
+    for kind, file, old in reversed(writes):
         try:
             if kind == "make":
                 above = file.rpartition("/")[0]
@@ -317,9 +363,7 @@ def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
         except OSError as error:
             failed.append(f"{file}: {os_reason(error)}")
     if failed:
-        raise UserError(f"not all was restored, run undo again: {clean(failed[0])}", status=1)
-    path.unlink()
-    return "the previous state is restored"
+        raise UserError(f"{why}not all was restored, run undo again: {clean(failed[0])}", status=1)
 
 
 def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:

@@ -139,14 +139,14 @@ ROWS = [
 def test_apply_verify_undo(tmp_path: Path) -> None:
     kernel, journal = tree(tmp_path), tmp_path / "journal"
     before = kernel.seen()
-    assert "3 partitions are made" in apply(ROWS, kernel, journal)
+    assert "made 3 of 3 partitions" in apply(ROWS, kernel, journal)
     assert [kernel.state(row.cgroup) for row in ROWS] == ["root"] * 3
     assert kernel.read("/s/a.service/cpus-4/cgroup.threads") == "704 705"
     assert kernel.read("/guest/libvirt/emulator/cpuset.cpus") == "13"
     assert kernel.cpus("/s", ".exclusive") == {4, 5, 8, 9, 10, 11}
     assert journal.stat().st_mode & 0o777 == 0o600
     assert verify(kernel, journal) == []
-    with pytest.raises(UserError, match="already applied"):
+    with pytest.raises(UserError, match="a plan is applied"):
         apply(ROWS, kernel, journal)
     kernel.file("/s/b.service", "cpuset.cpus.partition", "root invalid (offline)")
     assert "/s/b.service is root invalid (offline)" in verify(kernel, journal)
@@ -156,13 +156,19 @@ def test_apply_verify_undo(tmp_path: Path) -> None:
         undo(kernel, journal)
 
 
-def test_undo_restores_from_every_point(tmp_path: Path) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_undo_restores_from_every_point(tmp_path: Path, again: bool) -> None:
     kernel, journal = tree(tmp_path), tmp_path / "journal"
     before = kernel.seen()
     for writes in range(100):
+        if again:
+            kernel.left = 1 << 30
+            apply(ROWS, kernel, journal)
+            kernel.remove("/s/b.service")
+            kernel.add("/s/b.service")
         kernel.left = writes
         try:
-            apply(ROWS, kernel, journal)
+            apply(ROWS, kernel, journal, again)
             break
         except Power:
             kernel.left = writes // 2
@@ -172,7 +178,7 @@ def test_undo_restores_from_every_point(tmp_path: Path) -> None:
             kernel.left = 1 << 30
             undo(kernel, journal)
         assert kernel.seen() == before
-    assert writes > 15
+    assert writes > (1 if again else 15)
 
 
 def test_the_kernels_reason_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -243,3 +249,34 @@ def test_plans_are_read_or_refused(capsys: Capture, tmp_path: Path) -> None:
     path.write_text("[" * 100_000)
     with pytest.raises(UserError, match="is not a plan"):
         read_plan(path, "6.12.10")
+
+
+def test_again_makes_what_a_manager_made_anew(tmp_path: Path) -> None:
+    kernel, journal = tree(tmp_path), tmp_path / "journal"
+    before = kernel.seen()
+    kernel.path("/guest").rename(tmp_path / "later")
+    assert "2 of 3" in apply(ROWS, kernel, journal, again=True)
+    (tmp_path / "later").rename(kernel.path("/guest"))
+    with pytest.raises(UserError, match="a plan is applied"):
+        apply(ROWS[1:], kernel, journal, again=True)
+    assert "1 of 3" in apply(ROWS, kernel, journal, again=True)
+    whole = journal.read_text()
+    for name in ("/s/a.service/cpus-4", "/s/a.service", "/s/b.service"):
+        kernel.remove(name)
+    kernel.add("/s/a.service", threads="704 705 706 707")
+    kernel.add("/s/b.service")
+    kernel.threads[705] = ALL
+    kernel.add("/s/other")
+    kernel.file("/s/other", "cpuset.cpus.exclusive", "8")
+    made = kernel.seen()
+    with pytest.raises(UserError, match=r"b\.service.*nothing was changed"):
+        apply(ROWS, kernel, journal, again=True)
+    assert (kernel.seen(), journal.read_text()) == (made, whole)
+    kernel.remove("/s/other")
+    assert "1 of 3" in apply(ROWS, kernel, journal, again=True)
+    kernel.threads[705] = frozenset((5,))
+    assert "1 of 3" in apply(ROWS, kernel, journal, again=True)
+    assert verify(kernel, journal) == []
+    assert len(journal.read_text()) == len(whole)
+    undo(kernel, journal)
+    assert kernel.seen() == before
