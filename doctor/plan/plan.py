@@ -59,8 +59,8 @@ _OWNERS = {
     "container": "the container's runtime (--cpuset-cpus): 'podman ps --no-trunc' or 'docker ps "
     "--no-trunc' names the container of an ID. Repeat the line after each start",
     "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
-    "a later drop-in in 'systemctl cat UNIT' wins. From systemd 261 on CPUSetPartition=root "
-    "keeps the partition, before that repeat the line after each start of the unit",
+    "a later drop-in in 'systemctl cat UNIT' wins. CPUSetPartition=root (systemd 261) keeps "
+    "the partition of a unit in -.slice only; otherwise call apply --again at each start of it",
     "other": "whoever starts these programs. Repeat the line after each start",
 }
 
