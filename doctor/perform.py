@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
+from common.errors import UserError, telling
 from common.output import check_writable, to_json, write_atomic
 from common.paths import ALONE, typed
 from common.show.terminal import show
@@ -167,7 +167,8 @@ def _write(request: JudgeRequest, verdict: Verdict, plan: Plan | str) -> list[st
         if isinstance(plan, str):
             # Otherwise somebody would apply the plan of an earlier run.
             for old in (request.plan, data):
-                old.unlink(missing_ok=True)
+                with telling(f"cannot remove {old}"):
+                    old.unlink(missing_ok=True)
             said.append(f"no plan: {plan}")
         else:
             write_atomic(request.plan, plan_text(verdict, plan))

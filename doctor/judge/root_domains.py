@@ -95,6 +95,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
 def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) -> None:
     """Replace the catalogue's remedy and command where something else helps."""
     command = finding.entry.command
+    one = "cpuset" if facts.cpusets.version == 1 else "partition of type root"
     if load.kernel > load.wakeups / 2:
         finding.remedy = (
             "Most of these wake-ups are of kernel threads, which with PREEMPT_RT run interrupts. "
@@ -104,16 +105,15 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     elif cost.row(PARTITION) is None:
         finding.remedy = (
             "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
-            "them in groups first, each inside one last-level cache; then give each group a "
-            "partition of type root."
+            f"them in groups first, each inside one last-level cache; then give each group a {one}."
         )
         finding.command = "taskset -cp LIST PID"
         if load.deadline:
             # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
             finding.remedy = (
                 "Deadline threads may run on every CPU of their root domain, and the kernel does "
-                "not let them be pinned. Start each group of them in a partition of type root with "
-                "the CPUs of that group only."
+                f"not let them be pinned. Start each group of them in a {one} with the CPUs of "
+                "that group only."
             )
             finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
     elif (other := no_partitions(facts)) is not None:

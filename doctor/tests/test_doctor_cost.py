@@ -247,13 +247,6 @@ def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
         assert "sharing costs " in outcome.json["sentence"]
 
 
-def test_an_unknown_machine_has_the_range_of_all(capsys: Capture, tmp_path: Path) -> None:
-    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000))))
-    predicted = outcome.json["findings"][0]["predicted"]
-    assert predicted["machine"] == "any" or "doublings away" in predicted["why"]
-    assert predicted["variants"][0]["share"]["low"] > 0
-
-
 def test_intervals_meet() -> None:
     assert Range(2, 1, 3).meets(Range(4, 3, 5))
     assert not Range(2, 1, 3).meets(Range(4, 3.5, 5))

@@ -121,6 +121,9 @@ def test_the_verdict_is_the_same(capsys: Capture, tmp_path: Path) -> None:
     assert note in back["notes"]
     back["notes"].remove(note)
     assert hidden.status == plain.status == 4
+    found = back["findings"][0]
+    assert "No plan is possible now: names of cgroups are pseudonyms" in found["remedy"]
+    found |= {name: plain.json["findings"][0][name] for name in ("remedy", "command")}
     assert back == plain.json
 
 

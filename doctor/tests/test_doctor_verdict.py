@@ -301,15 +301,6 @@ def test_requests_to_push_are_function_calls(
         assert (gets if calls == 5000 else "80,000 per second in all") in values[0]
 
 
-def test_a_guest_without_caches(capsys: Capture, tmp_path: Path) -> None:
-    machine = Machine(tasks=groups(4_000_000), files={"proc/cpuinfo": "flags\t: a hypervisor b\n"})
-    build(tmp_path / "early", machine)
-    out = tar(tmp_path, machine)
-    outcome = judged(capsys, out)
-    assert outcome.json["machine"]["hypervisor"] == "proc/cpuinfo: hypervisor yes"
-    assert any("the hypervisor reports them" in note for note in outcome.json["notes"])
-
-
 def test_one_reading_is_no_rate(capsys: Capture, tmp_path: Path) -> None:
     outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000)), seconds=0.0))
     assert outcome.status == 3
