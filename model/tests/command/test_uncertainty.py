@@ -29,7 +29,7 @@ RUN = ("run", "cpumask-yield", "--json", "--uncertainty")
 
 
 @pytest.fixture(autouse=True)
-def _inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def _inputs(stand_ins: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in's times follow the inputs, and the version does not change meanwhile."""
     monkeypatch.setenv("FAKE_SIM", "inputs")
     monkeypatch.setattr("common.provenance.commit", lambda: "c")
