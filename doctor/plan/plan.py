@@ -288,7 +288,7 @@ def make_plan(verdict: Verdict) -> Plan | str:
     ]  # fmt: skip
     hot = [cpus for cpus, predicted in costly if predicted.row(PARTITION) is not None]
     if facts is None or not costly:
-        return "no partition would save enough"
+        return "no partition is known to save enough"
     if not hot:
         return "the threads may run on the same CPUs: pin them in groups first, and collect again"
     if facts.pseudonyms:
