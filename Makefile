@@ -83,9 +83,9 @@ install-lib: ## install only the library under PREFIX: no command, seconds to bu
 	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) \
 		ldconfig || echo "as root: ldconfig, then programs find the library" ;; esac
 
-ports: build ## fetch redis, port its count of memory to the library, and record both; minutes
+ports: build ## fetch wasmtime and oneTBB, port them to the library, and run them before and after; minutes
 	cli/environment --dev
-	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_ports.py -k redis
+	SCHEDSHARD_PORTS=1 SCHEDSHARD_BUILD=$(CURDIR)/build/release .venv/bin/python -m pytest record/tests/program/test_ports.py
 
 releases-check: ## as root, in roots of debootstrap: check everything on Debian 13, and the patches on sid
 	scripts/bootstrap releases

@@ -16,21 +16,18 @@ const OPS: u32 = 20_000;
 /// Times a turn of `threads` threads that do `op`.
 fn turn(threads: usize, op: &(dyn Fn() + Sync)) -> f64 {
     let begin = Barrier::new(threads);
-    let spent: Vec<f64> = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    op();
-                    begin.wait();
-                    let start = Instant::now();
-                    (0..OPS).for_each(|_| op());
-                    start.elapsed().as_nanos() as f64 / f64::from(OPS)
-                })
-            })
-            .collect();
-        all.into_iter().map(|one| one.join().unwrap()).collect()
+    let work = || {
+        op();
+        begin.wait();
+        let start = Instant::now();
+        (0..OPS).for_each(|_| op());
+        start.elapsed().as_nanos() as f64 / f64::from(OPS)
+    };
+    let sum: f64 = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum()
     });
-    spent.iter().sum::<f64>() / threads as f64
+    sum / threads as f64
 }
 
 fn main() {
