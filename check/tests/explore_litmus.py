@@ -31,19 +31,13 @@ KNOWN: dict[str, tuple[Outcomes, Outcomes]] = {
     "sb-fences": (NOT_BOTH_OLD, NOT_BOTH_OLD),
     "sb-one-fence": (NOT_BOTH_OLD, ALL_PAIRS),
     "sb-locked": (NOT_BOTH_OLD, NOT_BOTH_OLD),
-    "sb-forward": (
-        {(1, a, 1, b) for a, b in NOT_BOTH_OLD},
-        {(1, a, 1, b) for a, b in ALL_PAIRS},
-    ),
+    "sb-forward": ({(1, a, 1, b) for a, b in NOT_BOTH_OLD}, {(1, a, 1, b) for a, b in ALL_PAIRS}),
     "mp": (ALL_PAIRS - {(1, 0)}, ALL_PAIRS - {(1, 0)}),
     "lb": (ALL_PAIRS - {(1, 1)}, ALL_PAIRS - {(1, 1)}),
     "iriw": (IRIW, IRIW),
     "2+2w": ({(1, 2), (2, 1), (2, 2)}, {(1, 2), (2, 1), (2, 2)}),
     # x, y, and CPU 1's load of x after its store y = 2.
-    "r": (
-        {(1, 1, 0), (1, 1, 1), (1, 2, 1)},
-        {(1, 1, 0), (1, 1, 1), (1, 2, 1), (1, 2, 0)},
-    ),
+    "r": ({(1, 1, 0), (1, 1, 1), (1, 2, 1)}, {(1, 1, 0), (1, 1, 1), (1, 2, 1), (1, 2, 0)}),
     # x, y, and CPU 1's load of y before its store x = 1.
     "s": ({(1, 1, 0), (2, 1, 0), (1, 1, 1)}, {(1, 1, 0), (2, 1, 0), (1, 1, 1)}),
     "wrc": (WRC, WRC),

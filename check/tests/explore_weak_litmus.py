@@ -36,6 +36,8 @@ LB = {"r0": 1, "r1": 1}
 WRC = {"r0": 1, "r1": 1, "r2": 0}
 IRIW = {"r0": 1, "r1": 0, "r2": 1, "r3": 0}
 RWC = {"r0": 1, "r1": 0, "r2": 0}
+Z6 = {"r0": 1, "r1": 0, "z": 2}
+POAR = "poacquirerelease"
 
 TABLE = [
     Row("mp-onces", MP, SOMETIMES, SHOWN, "MP+poonceonces"),
@@ -80,13 +82,7 @@ TABLE = [
     Row("w+rwc-release-mbs", RWC, NEVER, HIDDEN),
     Row("w+rwc-release-rmb-mb", RWC, SOMETIMES, SHOWN),
     Row("isa2-onces", WRC, SOMETIMES, SHOWN, "ISA2+poonceonces"),
-    Row(
-        "isa2-release-acquire",
-        WRC,
-        NEVER,
-        HIDDEN,
-        "ISA2+pooncerelease+poacquirerelease+poacquireonce",
-    ),
+    Row("isa2-release-acquire", WRC, NEVER, HIDDEN, f"ISA2+pooncerelease+{POAR}+poacquireonce"),
     Row("r-onces", {"y": 2, "r0": 0}, SOMETIMES, SHOWN, "R+poonceonces"),
     Row("r-mbs", {"y": 2, "r0": 0}, NEVER, HIDDEN, "R+fencembonceonces"),
     Row("r-mb", {"y": 2, "r0": 0}, SOMETIMES, SHOWN),
@@ -95,14 +91,8 @@ TABLE = [
     Row("s-wmb-control", {"r0": 1, "x": 2}, NEVER, HIDDEN),
     Row("2+2w-onces", {"x": 1, "y": 1}, SOMETIMES, HIDDEN),
     Row("2+2w-mbs", {"x": 1, "y": 1}, NEVER, HIDDEN),
-    Row(
-        "z6.0-releases-mb",
-        {"r0": 1, "r1": 0, "z": 2},
-        SOMETIMES,
-        HIDDEN,
-        "Z6.0+pooncerelease+poacquirerelease+fencembonceonce",
-    ),
-    Row("z6.0-mbs", {"r0": 1, "r1": 0, "z": 2}, NEVER, HIDDEN),
+    Row("z6.0-releases-mb", Z6, SOMETIMES, HIDDEN, f"Z6.0+pooncerelease+{POAR}+fencembonceonce"),
+    Row("z6.0-mbs", Z6, NEVER, HIDDEN),
     Row("by-way-of-old", {"r0": 1, "r1": 1, "r2": 1, "r3": 0, "y": 2}, NEVER, HIDDEN),
     Row("corr", {"r0": 1, "r1": 0}, NEVER, HIDDEN, "CoRR+poonceonce+Once"),
     Row("cowr", {"r0": 0}, NEVER, HIDDEN),
