@@ -326,15 +326,6 @@ def test_profiles_alone(capsys: Capture, tmp_path: Path) -> None:
         assert sum(words in title for title in titles) == 1
 
 
-def test_a_profile_of_something_else(capsys: Capture, tmp_path: Path) -> None:
-    path = tmp_path / "report.txt"
-    rows = "".join(f"    48.00%  {name}  [kernel]  [k] copy_page\n" for name in "ab")
-    path.write_text(f"# Samples: 8K of event 'cycles'\n{rows}")
-    outcome = judged(capsys, "--perf", path)
-    assert outcome.status == 0
-    assert "no function and no line" in outcome.json["sentence"]
-
-
 def test_a_profile_confirms_the_machine(capsys: Capture, tmp_path: Path) -> None:
     machine = Machine(tasks=groups(4_000_000), cgroups=partitions("isolated"))
     host = tar(tmp_path, machine)
