@@ -157,26 +157,12 @@ def test_an_absurd_plan_is_counted_and_not_listed() -> None:
     assert report.tests[-1].name == "998999 more tests"
 
 
-_WORDS = st.sampled_from(
-    [
-        "KTAP version 1",
-        "TAP version 12",
-        "TAP version 13",
-        "1..2",
-        "1..0 # SKIP",
-        "1..3 # TODO",
-        "ok 1 a",
-        "ok 2 - b # SKIP why",
-        "not ok 1 c # TODO",
-        "not ok 99999999999999 d",
-        "ok ٣ digits of another script",
-        "# Subtest: s",
-        "# begin 1 x",
-        "Bail out! why",
-        "[    1.000000] ok 1 e",
-        "Kernel panic - not syncing: x",
-    ]
-)
+_WORDS = st.sampled_from([
+    "KTAP version 1", "TAP version 12", "TAP version 13", "1..2", "1..0 # SKIP", "1..3 # TODO",
+    "ok 1 a", "ok 2 - b # SKIP why", "not ok 1 c # TODO", "not ok 99999999999999 d",
+    "ok ٣ digits of another script", "# Subtest: s", "# begin 1 x", "Bail out! why",
+    "[    1.000000] ok 1 e", "Kernel panic - not syncing: x",
+])  # fmt: skip
 _LINE = st.tuples(st.sampled_from(["", " ", "  ", "    ", "        ", "\t"]), _WORDS | st.text())
 
 

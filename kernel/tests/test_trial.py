@@ -92,10 +92,7 @@ def test_instances_lie_in_one_cache_or_on_both_sides_of_a_border() -> None:
 
 @pytest.mark.parametrize(
     ("name", "output", "expected"),
-    [
-        ("encode-aligned", "frames 30\n", {"": 15.0}),
-        ("encode-aligned", "no frames\n", {}),
-    ],
+    [("encode-aligned", "frames 30\n", {"": 15.0}), ("encode-aligned", "no frames\n", {})],
 )
 def test_readings(name: str, output: str, expected: dict[str, float]) -> None:
     assert {part: value for part, _, value in WORKLOADS[name].read(output, 2.0)} == expected

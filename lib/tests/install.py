@@ -39,10 +39,7 @@ def call(argv: list[str], env: dict[str, str] | None = None) -> str:
 
 def pkg_config(root: Path, libdir: Path, *args: str) -> list[str]:
     """Ask pkg-config about an installed library."""
-    env = {
-        "PKG_CONFIG_PATH": str(libdir / "pkgconfig"),
-        "PKG_CONFIG_SYSROOT_DIR": str(root),
-    }
+    env = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": str(root)}
     return call(["pkg-config", *args], env).split()
 
 

@@ -121,10 +121,7 @@ def test_both_directions_are_averaged() -> None:
             ",4,5,6\n4,,25,26\n5,25,,25\n6,25,25,\n",
             "line 1, column 2: 4 to 6 along both edges: write cpu4 if these are numbers of CPUs",
         ),
-        (
-            ",4,5\n4,,25\n5,25,\n",
-            "4 to 5 along both edges: write cpu4 if these are numbers",
-        ),
+        (",4,5\n4,,25\n5,25,\n", "4 to 5 along both edges: write cpu4 if these are numbers"),
         (",1,65\n1,,25\n65,26,\n", "and 1.0 if they are latencies"),
         (",40,80\n40,,60\n80,60,\n", "and 40.0 if they are latencies"),
     ],

@@ -13,14 +13,7 @@ import tomlkit
 
 from common.errors import UserError
 from model.machines.machine_list import describe
-from model.machines.numbers import (
-    Range,
-    number_node,
-    number_nodes,
-    range_of,
-    set_number,
-    value_of,
-)
+from model.machines.numbers import Range, number_node, number_nodes, range_of, set_number, value_of
 from model.machines.presets import load_machine
 from model.run.uncertain.draws import sampled_machine
 

@@ -70,26 +70,15 @@ def test_addr2line_errors_are_passed_on(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("type_name", "offset", "path"),
     [
-        ("named", 0, "plain"),
-        ("named", 7, "plain"),
-        ("named", 8, "inner[0].a"),
-        ("named", 14, "inner[0].b[1]"),
-        ("named", 20, "inner[1].a"),
-        ("named", 18, "inner[0].(padding)"),
-        ("named", 32, "letter"),
-        ("named", 36, "number"),
-        ("named", 44, "grid[1][1]"),
-        ("named", 47, "(padding)"),
-        ("named", 48, "[1].plain"),
-        ("struct line", 24, "word[3]"),
-        ("struct line", 64 + 8, "[1].word[1]"),
-        ("const struct line *", 0, "word[0]"),
-        ("struct open_ended", 0, "head"),
-        ("struct open_ended", 8 + 64, "word[8]"),
-        ("struct missing", 0, ""),
-        ("", 0, ""),
+        ("named", 0, "plain"), ("named", 7, "plain"), ("named", 8, "inner[0].a"),
+        ("named", 14, "inner[0].b[1]"), ("named", 20, "inner[1].a"),
+        ("named", 18, "inner[0].(padding)"), ("named", 32, "letter"), ("named", 36, "number"),
+        ("named", 44, "grid[1][1]"), ("named", 47, "(padding)"), ("named", 48, "[1].plain"),
+        ("struct line", 24, "word[3]"), ("struct line", 64 + 8, "[1].word[1]"),
+        ("const struct line *", 0, "word[0]"), ("struct open_ended", 0, "head"),
+        ("struct open_ended", 8 + 64, "word[8]"), ("struct missing", 0, ""), ("", 0, ""),
     ],
-)
+)  # fmt: skip
 def test_fields(binary: Path, type_name: str, offset: int, path: str) -> None:
     layouts = Layouts(binary, [type_name])
     assert layouts.field(type_name, offset) == path

@@ -84,13 +84,7 @@ def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] 
     )
 
 
-def runs(
-    program: Path,
-    folder: Path,
-    *words: str,
-    cpus: int = 16,
-    seed: int = 1,
-) -> Ran:
+def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1) -> Ran:
     """Record a program exactly, in this process and without a report."""
     machine = load_machine(MACHINE)
     executable = find_program((str(program), *words))

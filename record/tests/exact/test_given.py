@@ -23,20 +23,11 @@ given = each_compiler("given.c")
     ("kind", "output"),
     [
         # Bound while waiting, while running, and by attributes; two inherit from their creator.
-        ("binds", "5 5 5 0 0 "),
-        ("stacks", "1 "),
-        ("signals", "1 42 "),
-        ("locks", "1 1 1 1 "),
-        ("c11", "7 "),
-        ("mails", "1 "),
-        ("asks", "6 "),
-        ("times", "1 1 1 "),
-        ("called", "6 "),
-        ("child", "7 "),
-        ("names", "given given first "),
-        ("raw", "5 1 5 1 6 1 6 1 "),
+        ("binds", "5 5 5 0 0 "), ("stacks", "1 "), ("signals", "1 42 "), ("locks", "1 1 1 1 "),
+        ("c11", "7 "), ("mails", "1 "), ("asks", "6 "), ("times", "1 1 1 "), ("called", "6 "),
+        ("child", "7 "), ("names", "given given first "), ("raw", "5 1 5 1 6 1 6 1 "),
     ],
-)
+)  # fmt: skip
 def test_threads_have_what_they_are_given(
     given: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
