@@ -32,6 +32,9 @@ def needs(path: Path) -> pytest.MarkDecorator:
     )
 
 
+recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+
+
 def run(
     *arguments: str,
     stdin: str = "",
@@ -98,6 +101,18 @@ def quiet(make: Callable[[], Report], holds: Callable[[Report], bool]) -> Report
         attempts.append((report["recording"]["timeouts"], objects))
     assert all(timeouts > BUSY for timeouts, _ in attempts), attempts
     pytest.skip(f"the host is too busy: waits and what was found {attempts}")
+
+
+def hot_lines(program: Path, lines: int = 1, transfers: int = 1000) -> list[dict[str, Any]]:
+    """Record a program until at least so many lines have so many transfers each; return these."""
+
+    def hot(report: Report) -> list[dict[str, Any]]:
+        return [line for line in report["variants"][0]["lines"] if hitm_of(line) >= transfers]
+
+    def make() -> Report:
+        return record_to(program.with_name("out.json"), program)[1]
+
+    return hot(quiet(make, lambda report: len(hot(report)) >= lines))
 
 
 def hitm_of(line: dict[str, Any]) -> int:

@@ -9,52 +9,40 @@ from pathlib import Path
 
 import pytest
 from elftools.dwarf.die import DIE
-from recording import Report, built, hitm_of, needs, quiet, record_to
+from recording import built, hot_lines, recorded
 
-from common.paths import build_dir
 from record.lines.instructions import Code
 from record.names.allocators import Pointers, content, may_say
 from record.names.locals import Locals
 from record.names.modules import Modules
 from record.names.variables import DebugInfo, type_name
 
-recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
-
 # In C++ all allocations call one function of the library; both calls have the same depth here.
 NEW = r"""
-#include <pthread.h>
-#include <thread>
+#include "together.h"
 struct alpha { long one, two, three[14]; };
 struct beta { char name[16]; long four, five; long more[12]; };
 static alpha *a;
 static beta *b;
-static pthread_barrier_t ready;
-static void upper()
+static void *work(void *me)
 {
 	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 3000; i++)
+	for (int i = 0; me && i < 3000; i++)
 		__atomic_fetch_add(&a->one, 1, 0);
-	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 3000; i++)
-		__atomic_fetch_add(&b->four, 1, 0);
-}
-static void lower()
-{
-	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 3000; i++)
+	for (int i = 0; !me && i < 3000; i++)
 		__atomic_fetch_add(&a->two, 1, 0);
 	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 3000; i++)
+	for (int i = 0; me && i < 3000; i++)
+		__atomic_fetch_add(&b->four, 1, 0);
+	for (int i = 0; !me && i < 3000; i++)
 		__atomic_fetch_add(&b->five, 1, 0);
+	return nullptr;
 }
 int main()
 {
-	pthread_barrier_init(&ready, nullptr, 2);
 	a = new alpha{};
 	b = new beta{};
-	std::thread one(upper), other(lower);
-	one.join();
-	other.join();
+	together(2, work);
 	return a->one != 3000;
 }
 """
@@ -63,17 +51,9 @@ int main()
 @recorded
 def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_path: Path) -> None:
     """Regression: both objects had the source line of the first one, so neither had a type."""
-    built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NEW)
-
-    def holds(report: Report) -> bool:
-        lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
-        if len(lines) < 2:
-            return False
-        objects = {(line["object"], line["type"]) for line in lines}
-        assert objects == {("heap: main (p.cc:30)", "alpha"), ("heap: main (p.cc:31)", "beta")}
-        return True
-
-    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+    lines = hot_lines(built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NEW), lines=2)
+    objects = {(line["object"], line["type"]) for line in lines}
+    assert objects == {("heap: main (p.cc:23)", "alpha"), ("heap: main (p.cc:24)", "beta")}
 
 
 NODES = r"""
@@ -158,27 +138,19 @@ def test_functions_that_allocate_say_for_what(tmp_path: Path, compiler: str, opt
 @recorded
 def test_nodes_of_containers_have_the_fields_of_what_they_hold(tmp_path: Path) -> None:
     """A node declares its contents as bytes; the program has only pointers into the node."""
-    built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NODES)
     path = {
         "_Rb_tree_node": "_M_storage.second.", "_Hash_node": "_M_storage.second.",
         "_List_node": "_M_storage.", "_Sp_counted_ptr_inplace": "_M_impl._M_storage.",
     }  # fmt: skip
-
-    def holds(report: Report) -> bool:
-        lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
-        if len(lines) < 4:
-            return False
-        fields = {
-            line["type"].partition("<")[0]: {
-                access["field"] for access in line["accesses"] if access["records"] > 1000
-            }
-            for line in lines
+    lines = hot_lines(built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NODES), lines=4)
+    fields = {
+        line["type"].partition("<")[0]: {
+            access["field"] for access in line["accesses"] if access["records"] > 1000
         }
-        for name, before in path.items():
-            assert fields[name] >= {f"{before}hits", f"{before}misses"}
-        return True
-
-    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+        for line in lines
+    }
+    for name, before in path.items():
+        assert fields[name] >= {f"{before}hits", f"{before}misses"}
 
 
 RUST = """
@@ -344,14 +316,7 @@ int main(void)
 
 @recorded
 def test_frames_of_different_sizes_lead_to_the_right_callers(tmp_path: Path) -> None:
-    built(tmp_path, "gcc -O1 -fno-optimize-sibling-calls -g -pthread p.c -o p", FRAMES)
-
-    def holds(report: Report) -> bool:
-        lines = [line for line in report["variants"][0]["lines"] if hitm_of(line) > 1000]
-        if len(lines) < 2:
-            return False
-        ways = {tuple(f["function"] for f in line["allocated"][:3]) for line in lines}
-        assert ways == {("make", "some", "main"), ("make", "even", "main")}
-        return True
-
-    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+    program = built(tmp_path, "gcc -O1 -fno-optimize-sibling-calls -g -pthread p.c -o p", FRAMES)
+    lines = hot_lines(program, lines=2)
+    ways = {tuple(f["function"] for f in line["allocated"][:3]) for line in lines}
+    assert ways == {("make", "some", "main"), ("make", "even", "main")}

@@ -7,20 +7,18 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from raw_lines import access, line
-from recording import MACHINE, PROGRAMS, Report, built, hitm_of, needs, quiet, run
+from recording import MACHINE, PROGRAMS, Report, built, hitm_of, quiet, record_to, recorded, run
 
-from common.paths import build_dir
 from model.results.raw import Line
 from record.names.allocators import ALLOCATORS
 from record.names.modules import _load
 from record.names.readable import short as shortened
 from record.report.variant import bytes_named
 
-pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+pytestmark = recorded
 
 
 def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
@@ -29,13 +27,9 @@ def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
 
 def record(
     program: Path, out: Path, *options: str, words: tuple[str, ...] = ()
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, Report]:
     """The program's output, and the report."""
-    before = ("--machine", MACHINE, "--out", str(out), *options)
-    done = run("record", *before, "--", str(program), *words)
-    assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    return done.stdout, report
+    return record_to(out, program, *words, options=options)
 
 
 def test_a_constructor_of_a_library_allocates_as_much_as_it_wants(tmp_path: Path) -> None:
@@ -251,8 +245,9 @@ def test_what_is_only_read_once_it_is_shared_is_not_contended(tmp_path: Path) ->
         tmp_path,
         "reads",
         r"""
-#include <pthread.h>
+#include "together.h"
 static unsigned long word[1000];
+static int failed;
 static void *work(void *none)
 {
 	volatile unsigned long sum = 0;
@@ -260,21 +255,16 @@ static void *work(void *none)
 	for (int k = 0; k < 10; k++)
 		for (int i = 0; i < 1000; i++)
 			sum += word[i];
-	return sum == 4995000 ? none : &word;
+	if (sum != 4995000)
+		failed = 1;
+	return NULL;
 }
 int main(void)
 {
-	void *failed = NULL, *one;
-	pthread_t t[8];
-
 	for (int i = 0; i < 1000; i++)
 		word[i] = i;
-	for (int i = 0; i < 8; i++)
-		pthread_create(&t[i], NULL, work, NULL);
-	for (int i = 0; i < 8; i++)
-		if (!pthread_join(t[i], &one) && one)
-			failed = one;
-	return !!failed;
+	together(8, work);
+	return failed;
 }
 """,
     )

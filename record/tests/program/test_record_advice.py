@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 from raw_lines import access, line
-from recording import MACHINE, Report, built, hitm_of, needs, quiet, record_to
+from recording import MACHINE, Report, built, hitm_of, quiet, record_to, recorded
 
-from common.paths import build_dir
 from model.results.raw import Line
 from record.names.modules import Modules
 from record.names.things import Thing
 from record.names.variables import DebugInfo
 from record.report.moving import moves
 
-pytestmark = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+pytestmark = recorded
 
 # Each thread has its own element of an array inside a structure.
 POOL = r"""
@@ -84,7 +83,7 @@ int main(int argc, char **argv)
 """
 # One thread reads a word, and another one writes the next word. Nobody waits for anybody.
 BESIDE = r"""
-#include <pthread.h>
+#include "together.h"
 #ifdef APART
 #define ALONE _Alignas(64)
 #else
@@ -93,20 +92,14 @@ BESIDE = r"""
 struct pair { WORD read; ALONE WORD written; };
 static _Alignas(64) struct pair pair;
 static unsigned long sums[64];
-static pthread_barrier_t ready;
-static void *reads(void *arg)
-{
-	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 20000; i++)
-		sums[0] += __atomic_load_n(&pair.read, __ATOMIC_RELAXED);
-	return NULL;
-}
-static void *writes(void *arg)
+static void *work(void *writes)
 {
 	unsigned long mine = 0;
 
 	pthread_barrier_wait(&ready);
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; !writes && i < 20000; i++)
+		sums[0] += __atomic_load_n(&pair.read, __ATOMIC_RELAXED);
+	for (int i = 0; writes && i < 20000; i++) {
 		__atomic_store_n(&pair.written, i, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&mine, 1, __ATOMIC_RELAXED);
 	}
@@ -114,13 +107,7 @@ static void *writes(void *arg)
 }
 int main(void)
 {
-	pthread_t t[2];
-
-	pthread_barrier_init(&ready, NULL, 2);
-	pthread_create(&t[0], NULL, reads, NULL);
-	pthread_create(&t[1], NULL, writes, NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return 0;
 }
 """

@@ -154,15 +154,15 @@ def test_a_crash_is_the_programs_and_what_was_seen_is_kept(hard: Path) -> None:
 def test_affinity_is_honoured(tmp_path: Path) -> None:
     text = r"""
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "together.h"
 static unsigned long count;
 /* Each adds when it is its turn: they alternate, however busy the host is. */
-static void *work(void *arg)
+static void *work(void *me)
 {
-	int cpu = (int)(long)arg;
+	int cpu = me ? 100 : 3;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -178,12 +178,7 @@ static void *work(void *arg)
 }
 int main(void)
 {
-	pthread_t a, b;
-
-	pthread_create(&a, NULL, work, (void *)3);
-	pthread_create(&b, NULL, work, (void *)100);
-	pthread_join(a, NULL);
-	pthread_join(b, NULL);
+	together(2, work);
 	printf("%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
 	return 0;
 }

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from raw_lines import access, line
-from recording import Report, built, hitm_of, needs, quiet, record_to
+from recording import Report, built, hitm_of, hot_lines, quiet, record_to, recorded
 
-from common.paths import build_dir
 from model.results.raw import Line
 from record.lines.symbols import Frame
 from record.names import modules
@@ -25,8 +24,6 @@ from record.program import perf_map
 from record.report.moving import moves
 from record.report.report import as_many
 from record.report.waits import waits
-
-recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 
 def _compiled(folder: Path, source: str) -> Path:
@@ -57,17 +54,9 @@ int main(void)
 @recorded
 def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
     """Regression: a large object was forgotten if one thread alone used its first 256 KiB."""
-    program = _compiled(tmp_path, LARGE)
-
-    def holds(report: Report) -> bool:
-        line = report["variants"][0]["lines"][0]
-        if hitm_of(line) < 1000:
-            return False
-        assert line["object"] == "heap: main (p.c:14)"
-        assert line["offset"] // 64 in (8192, 8191)
-        return True
-
-    quiet(lambda: record_to(tmp_path / "out.json", program)[1], holds)
+    line = hot_lines(_compiled(tmp_path, LARGE))[0]
+    assert line["object"] == "heap: main (p.c:14)"
+    assert line["offset"] // 64 in (8192, 8191)
 
 
 MAKES = r"""
@@ -361,11 +350,11 @@ def test_an_object_with_a_few_transfers_is_not_advised_about() -> None:
 
 # One thread allocates, another one frees: both take the lock of the first one's arena.
 ARENA = r"""
-#include <pthread.h>
 #include <stdlib.h>
+#include "together.h"
 struct item { long before[4], n, after[11]; };
 static struct item *_Atomic last;
-static void *one(void *arg)
+static void one(void)
 {
 	for (int i = 0; i < 2000; i++) {
 		struct item *item = malloc(sizeof(*item));
@@ -377,9 +366,8 @@ static void *one(void *arg)
 		for (int k = 0; k < 20 && last == item; k++)
 			__atomic_fetch_add(&item->n, 1, __ATOMIC_RELAXED);
 	}
-	return NULL;
 }
-static void *other(void *arg)
+static void other(void)
 {
 	for (int i = 0; i < 2000; i++) {
 		struct item *item;
@@ -392,23 +380,22 @@ static void *other(void *arg)
 		if (i % 2)
 			free(item);
 	}
+}
+static void *work(void *me)
+{
+	me ? other() : one();
 	return NULL;
 }
 int main(void)
 {
-	pthread_t t[2];
-
 	free(malloc(1));
-	pthread_create(&t[0], NULL, one, NULL);
-	pthread_create(&t[1], NULL, other, NULL);
-	for (int i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
+	together(2, work);
 	return 0;
 }
 """
 
 
-@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+@recorded
 def test_an_arena_of_a_thread_has_its_name(tmp_path: Path) -> None:
     """Regression: the report called the arena mapped memory, and advised to separate its words."""
     built(tmp_path, "gcc -O1 -g -static -pthread arena.c -o arena", ARENA)

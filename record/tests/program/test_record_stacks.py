@@ -27,18 +27,10 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(trace: Path) -> Report:
     done = run(
-        *("record", "--machine", MACHINE, "--stacks", "--json", "--lines", "50", "--no-advice"),
-        *(
-            "--uncertainty",
-            "0",
-            "--cpus",
-            "4",
-            "--trace",
-            str(trace),
-            "--",
-            str(PROGRAMS / "record-ways"),
-        ),
-    )
+        "record", "--machine", MACHINE, "--stacks", "--json", "--lines", "50", "--no-advice",
+        "--uncertainty", "0", "--cpus", "4", "--trace", str(trace), "--",
+        str(PROGRAMS / "record-ways"),
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result: Report = json.loads(done.stdout)
     return result

@@ -102,6 +102,14 @@ def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+def objects(folder: Path, words: str) -> list[str]:
+    """Record the program, which must end with its own status; return the names of its objects."""
+    done = record(folder, words)
+    assert (done.returncode, done.stdout) == (7, b""), done.stderr
+    report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    return [line["object"] for line in report["variants"][0]["lines"]]
+
+
 def test_closed_streams_stay_closed(tmp_path: Path) -> None:
     """Regression: without standard output an internal error replaced the program's status."""
     program, out = compiled(tmp_path), tmp_path / "out"
@@ -114,19 +122,15 @@ def test_closed_streams_stay_closed(tmp_path: Path) -> None:
 def test_a_folder_that_was_removed(tmp_path: Path) -> None:
     program = compiled(tmp_path)
     words = f"-c 'rmdir ../here; exec {program} {tmp_path}/out'"
-    done = record(tmp_path, f"/bin/sh {words}")
-    assert done.returncode == 7, done.stderr
-    done = record(tmp_path, f"{program} {tmp_path}/out; status=$?; exit $status")
-    assert done.returncode == 7, done.stderr
+    for command in (f"/bin/sh {words}", f"{program} {tmp_path}/out; status=$?; exit $status"):
+        done = record(tmp_path, command)
+        assert done.returncode == 7, done.stderr
 
 
 def test_a_program_whose_name_is_no_text(tmp_path: Path) -> None:
     """Regression: no report was written, and the program's status was lost."""
     program = os.fsencode(compiled(tmp_path).rename(tmp_path / os.fsdecode(b"p\xff q")))
-    done = record(tmp_path, shlex.quote(os.fsdecode(program)) + f" {tmp_path}/out")
-    assert done.returncode == 7, done.stderr
-    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
-    named = {line["object"] for line in variant["lines"]}
+    named = objects(tmp_path, shlex.quote(os.fsdecode(program)) + f" {tmp_path}/out")
     assert any(name.startswith("heap: main (p.c:") for name in named), named
 
 
@@ -134,9 +138,7 @@ def test_a_program_whose_name_begins_with_a_dash(tmp_path: Path) -> None:
     """Regression: the emulator took the name for one of its own options."""
     (tmp_path / "here").mkdir()
     compiled(tmp_path).rename(tmp_path / "here" / "-strace")
-    done = record(tmp_path, f"./-strace {tmp_path}/out")
-    assert (done.returncode, done.stdout) == (7, b""), done.stderr
-    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]["lines"]
+    assert objects(tmp_path, f"./-strace {tmp_path}/out")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the root folder")
@@ -145,20 +147,15 @@ def test_another_root_folder(tmp_path: Path) -> None:
     text = PROGRAM.replace("FILE *out", "int moved = chroot(argv[2]);\n\tFILE *out")
     text = text.replace("return 7", "return moved ? 1 : 7")
     built(tmp_path, "gcc -g -O1 -pthread q.c -o q", text)
-    done = record(tmp_path, f"{tmp_path}/q /out {tmp_path}")
-    assert done.returncode == 7, done.stderr
+    named = objects(tmp_path, f"{tmp_path}/q /out {tmp_path}")
     assert (tmp_path / "out").is_file()
-    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
-    assert any(line["object"].startswith("heap: main (q.c:") for line in variant["lines"])
+    assert any(name.startswith("heap: main (q.c:") for name in named), named
 
 
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="needs musl-gcc")
 def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
     """Regression: the program did not start. Places of allocations need no unwinder."""
-    done = record(tmp_path, f"{compiled(tmp_path, compiler='musl-gcc')} {tmp_path}/out")
-    assert done.returncode == 7, done.stderr
-    variant = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["variants"][0]
-    named = {line["object"] for line in variant["lines"]}
+    named = objects(tmp_path, f"{compiled(tmp_path, compiler='musl-gcc')} {tmp_path}/out")
     assert any(name.startswith("heap: main (p.c:") for name in named), named
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recording import Report, hitm_of, needs, quiet, record_to
+from recording import Report, hitm_of, quiet, record_to, recorded
 from test_record_advice import compiled
 
-from common.paths import build_dir
 from record.names.memory import Memory
 from record.names.modules import TENANT, Modules
 
@@ -102,7 +101,7 @@ def by_object(report: Report) -> dict[str, list[Report]]:
 
 
 @pytest.mark.parametrize("options", [(), ("--follow",)])
-@needs(build_dir() / "record" / "program" / "libschedshard-record.so")
+@recorded
 def test_libraries_at_one_address(tmp_path: Path, options: tuple[str, ...]) -> None:
     """Regression: objects with one address in turn were one line, named after the last library."""
     first = library(tmp_path, "counter", "hits", "misses")

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from elftools.dwarf.die import DIE
-from recording import Report, built, hitm_of, needs, quiet, record_to
+from recording import built, hot_lines, recorded
 
-from common.paths import build_dir
 from record.lines.instructions import Code, Function
 from record.names.locals import Locals
 from record.names.memory import Memory
@@ -20,8 +19,6 @@ from record.names.modules import Modules
 from record.names.uses import Use, Uses, agreed, apart
 from record.names.variables import DebugInfo
 from record.report.notes import notes
-
-recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 SOURCE = r"""
 #include <atomic>
@@ -378,16 +375,8 @@ fn main() {
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
 def test_an_arc_has_the_fields_of_what_it_counts(tmp_path: Path) -> None:
     """The allocating line declares an Arc; its memory begins with two counts."""
-    built(tmp_path, "rustc -g -O p.rs -o p", RUST)
-
-    def holds(report: Report) -> bool:
-        line = report["variants"][0]["lines"][0]
-        if hitm_of(line) < 1000:
-            return False
-        assert line["type"] == "ArcInner<p::Totals>"
-        fields = {access["field"] for access in line["accesses"]}
-        assert any(field.startswith("data.hits") for field in fields)
-        assert any(field.startswith("data.misses") for field in fields)
-        return True
-
-    quiet(lambda: record_to(tmp_path / "out.json", tmp_path / "p")[1], holds)
+    line = hot_lines(built(tmp_path, "rustc -g -O p.rs -o p", RUST))[0]
+    assert line["type"] == "ArcInner<p::Totals>"
+    fields = {access["field"] for access in line["accesses"]}
+    assert any(field.startswith("data.hits") for field in fields)
+    assert any(field.startswith("data.misses") for field in fields)
