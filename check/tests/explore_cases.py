@@ -55,7 +55,7 @@ CLEAN: dict[tuple[int, ...], str] = {
         posted-summary-all-set posted-summary-search-twice
         claim-slots claim-slots-grow claim-follow-throughout claim-follow-hands-over
         claim-follow-put claim-slots-hands-over claim-slots-grown claim-cache-weak claim-cache-two
-        claim-cache-hands-over claim-cache-freed
+        claim-cache-hands-over claim-cache-freed claim-cache-filled
         levels-pull-or-push levels-leaving levels-any levels-grow levels-ask levels-further
         levels-further-linux
         walk-linux walk-start
