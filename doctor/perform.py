@@ -160,7 +160,7 @@ def _write(request: JudgeRequest, verdict: Verdict, plan: Plan | str) -> list[st
     """Write the page and the plan, and return what to say about them."""
     from doctor.plan.plan import plan_data, plan_text
 
-    said = []
+    lines = []
     if request.plan is not None:
         # Minutes may have passed since the first check.
         data = _check_plan(request.plan)
@@ -169,17 +169,17 @@ def _write(request: JudgeRequest, verdict: Verdict, plan: Plan | str) -> list[st
             for old in (request.plan, data):
                 with telling(f"cannot remove {old}"):
                     old.unlink(missing_ok=True)
-            said.append(f"no plan: {plan}")
+            lines.append(f"no plan: {plan}")
         else:
             write_atomic(request.plan, plan_text(verdict, plan))
             write_atomic(data, to_json(plan_data(verdict, plan)))
-            said.append(f"wrote {request.plan} and {data}")
+            lines.append(f"wrote {request.plan} and {data}")
     if request.html is not None:
         from doctor.verdict.html import verdict_page
 
         write_atomic(request.html, verdict_page(verdict, plan))
-        said.append(f"wrote {request.html}")
-    return said
+        lines.append(f"wrote {request.html}")
+    return lines
 
 
 def _perform(request: JudgeRequest) -> int:
@@ -188,9 +188,9 @@ def _perform(request: JudgeRequest) -> int:
     facts, source = _facts(request)
     policy = Policy(request.threshold / 100, batch.severities(request.out))
     verdict = judge(source, facts, read, _predictor(request, facts), policy)
-    said = _write(request, verdict, _plan(verdict))
+    lines = _write(request, verdict, _plan(verdict))
     status = _leave(request, verdict)
-    for line in said:
+    for line in lines:
         print(line, file=sys.stderr)
     return status
 

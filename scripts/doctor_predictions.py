@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from common.output import write_atomic
 from common.tool import run_many
-from doctor.predict.points import EXPERIMENT, Spot, lone, request_of, seen
+from doctor.predict.points import EXPERIMENT, Spot, lone, observation, request_of
 from doctor.predict.rates import FILE, LEVELS, SHARD, between, row_name
 from doctor.predict.shape import STOCK
 from model.machines.machine_list import list_machines
@@ -132,7 +132,7 @@ def missing(points: Mapping[float, tuple[float, float]]) -> list[float]:
 
 def share_of(spot: Spot, figures: Mapping[str, float], alone: float) -> tuple[float, float]:
     """Return the rate that a load reached, and its cost beyond that of a lone thread."""
-    now = seen(spot, figures)
+    now = observation(spot, figures)
     return now.rate, max(now.kernel_ns - alone, 1.0) * now.rate * 1e-9 / spot.cpus
 
 
@@ -164,7 +164,7 @@ def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:
     """Return the simulated points of all rows of a machine."""
     machine, have = load_machine(row["name"]), row["cpus"]
     [figures] = run([request_of(lone(), machine, have, counted(1))])
-    alone = seen(lone(), figures).kernel_ns
+    alone = observation(lone(), figures).kernel_ns
     held: dict[Key, dict[float, tuple[float, float]]] = {key: {} for key in keys(row)}
     wanted = [(key, rate) for key in held for rate in _BEGIN]
     while wanted:
@@ -202,7 +202,7 @@ def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]
     results = iter(run(requests))
     speeds: list[list[float]] = [[] for _ in probes]
     for _ in samples:
-        alone = seen(lone(), next(results)).kernel_ns
+        alone = observation(lone(), next(results)).kernel_ns
         for (key, spot), own in zip(probes, speeds, strict=True):
             rate, share = share_of(spot, next(results), alone)
             own += [rate_at(points[key], share) / rate] if share < points[key][-1][1] else []

@@ -50,6 +50,6 @@ def run_collector(directory: Path, seconds: int, root: Path | None = None) -> No
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the collector did not end within {_LIMIT_SECONDS} s", status=1) from error
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = said[-1].removeprefix("collect.sh: ") if said else f"status {done.returncode}"
+        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = errors[-1].removeprefix("collect.sh: ") if errors else f"status {done.returncode}"
         raise UserError(f"the collector failed: {reason}", status=1)

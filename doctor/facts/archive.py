@@ -137,9 +137,9 @@ def _checked(source: Path, lists: dict[str, str]) -> dict[str, str]:
     missing = [name for name in LISTS if name not in lists]
     if missing:
         raise UserError(f"{source} lacks '{missing[0]}': it is truncated, or {_HINT}")
-    said = lists["format"].strip()
-    if said != FORMAT:
-        shown = clean(said[:40])
+    written = lists["format"].strip()
+    if written != FORMAT:
+        shown = clean(written[:40])
         raise UserError(f"{source} has format '{shown}', this program reads '{FORMAT}'")
     return lists
 

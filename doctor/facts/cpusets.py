@@ -80,11 +80,11 @@ class Cpusets:
 
     @cached_property
     def _below(self) -> dict[str, list[Cpuset]]:
-        found: dict[str, list[Cpuset]] = {}
+        below: dict[str, list[Cpuset]] = {}
         for path in sorted(self.sets):
             if path != "/":
-                found.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
-        return found
+                below.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
+        return below
 
     def children(self, path: str) -> list[Cpuset]:
         """Return the cpusets directly below a path, sorted by path."""
@@ -93,8 +93,10 @@ class Cpusets:
     def rivals(self, cpuset: Cpuset) -> list[Cpuset]:
         """Return the siblings that name CPUs of this cpuset, at most NAMED of them."""
         beside = self.children(cpuset.path.rpartition("/")[0] or "/")
-        found = (each for each in beside if each is not cpuset and each.claimed & cpuset.claimed)
-        return list(islice(found, NAMED))
+        overlapping = (
+            other for other in beside if other is not cpuset and other.claimed & cpuset.claimed
+        )
+        return list(islice(overlapping, NAMED))
 
     def preorder(self) -> list[Cpuset]:
         """Return all cpusets, each before those below it."""
@@ -183,10 +185,10 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
     A tree of version 1 with the cpuset controller has priority over one of version 2, since a
     controller belongs to one tree only.
     """
-    found = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
-    sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in found}
+    by_version = sorted(_mounts(mounts), key=lambda mount: mount.kind == "cgroup2")
+    sets: dict[str, dict[str, Cpuset]] = {mount.place: {} for mount in by_version}
     domains: dict[str, dict[str, str]] = {}
-    parts = {mount.place for mount in found if mount.part}
+    parts = {mount.place for mount in by_version if mount.part}
     places = _Places(sets)
     for at, line in numbered("cgroups", cgroups, _FILES):
         match = _LEAF.fullmatch(line)
@@ -212,12 +214,12 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
         except ValueError as error:
             raise ValueError(f"{at}: {error}") from error
         sets[place][path] = replace(held, **changed)  # type: ignore[arg-type]
-    for mount in found:
+    for mount in by_version:
         if sets[mount.place]:
             version = 2 if mount.kind == "cgroup2" else 1
             return Cpusets(
                 version, f"/{clean(mount.place)}", mount.place in parts, sets[mount.place],
                 domains=domains.get(mount.place, {}),
             )  # fmt: skip
-    bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in found)
+    bare = any(mount.kind == "cgroup2" and mount.place not in parts for mount in by_version)
     return Cpusets(0, "", False, {}, bare)

@@ -92,25 +92,25 @@ def _remote(cpusets: Cpusets, cpuset: Cpuset) -> bool:
 def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
     cpusets = facts.cpusets
     unsure = []
-    own = [each for each in cpusets.preorder() if each.path != "/" and each.root_partition]
+    own = [cpuset for cpuset in cpusets.preorder() if cpuset.path != "/" and cpuset.root_partition]
     taken: set[int] = set()
-    for each in cpusets.sets.values():
-        if each.path != "/" and (each.root_partition or each.isolated_partition):
-            taken |= _effective(each, facts)
+    for partition in cpusets.sets.values():
+        if partition.path != "/" and (partition.root_partition or partition.isolated_partition):
+            taken |= _effective(partition, facts)
     top = cpusets.sets.get("/", Cpuset("/"))
     rest = top.effective if top.effective is not None else facts.online - taken
     built = []
     used: set[int] = set()
-    for each in own:
+    for partition in own:
         # Partitions share no CPU in the kernel, but their files were not read at the same time.
-        cpus = _effective(each, facts) - facts.isolated - used
+        cpus = _effective(partition, facts) - facts.isolated - used
         used |= cpus
         if cpus:
-            built.append(RootDomain(cpus, False, f"partition {each.path}"))
-        if _remote(cpusets, each) and facts.version < _REMOTE_FIXED:
+            built.append(RootDomain(cpus, False, f"partition {partition.path}"))
+        if _remote(cpusets, partition) and facts.version < _REMOTE_FIXED:
             # Such a partition on an older version is a distributor's backport.
             unsure.append(
-                f"partition {each.path} is below a cgroup that is not a partition: "
+                f"partition {partition.path} is below a cgroup that is not a partition: "
                 "Linux 6.7 to 6.10 and backports may overlook it (fixed by ccac8e8de99c)"
             )
     if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
@@ -128,20 +128,20 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
 
 def _topmost_balanced(facts: Facts) -> list[Cpuset]:
     """Return version 1's cpusets with domains. The kernel does not descend below them."""
-    found: list[Cpuset] = []
+    topmost: list[Cpuset] = []
     skipped = "//"
-    for each in facts.cpusets.preorder():
+    for cpuset in facts.cpusets.preorder():
         # In this order all cpusets below a cpuset follow it directly.
-        if each.path == "/" or each.path.startswith(skipped):
+        if cpuset.path == "/" or cpuset.path.startswith(skipped):
             continue
-        balances = each.load_balance is not False
-        cpus = each.cpus if each.cpus is not None else _effective(each, facts)
+        balances = cpuset.load_balance is not False
+        cpus = cpuset.cpus if cpuset.cpus is not None else _effective(cpuset, facts)
         if cpus and not (balances and cpus - facts.isolated):
             continue
-        if balances and _effective(each, facts):
-            found.append(each)
-        skipped = f"{each.path}/"
-    return found
+        if balances and _effective(cpuset, facts):
+            topmost.append(cpuset)
+        skipped = f"{cpuset.path}/"
+    return topmost
 
 
 def _version_1(facts: Facts) -> list[RootDomain]:
@@ -149,8 +149,8 @@ def _version_1(facts: Facts) -> list[RootDomain]:
     if top.load_balance is not False:
         return [RootDomain(facts.online - facts.isolated, False, "the CPUs that are not isolated")]
     masks: dict[frozenset[int], list[str]] = {}
-    for each in _topmost_balanced(facts):
-        masks.setdefault(_effective(each, facts), []).append(each.path)
+    for cpuset in _topmost_balanced(facts):
+        masks.setdefault(_effective(cpuset, facts), []).append(cpuset.path)
     return [
         RootDomain(cpus - facts.isolated, False, f"cpuset {_named(names)}")
         for cpus, names in merged(masks)
@@ -169,10 +169,10 @@ def _why_left(facts: Facts, left: frozenset[int]) -> str:
     if left & facts.isolated:
         reasons.append(f"isolcpus {ranges(sorted(left & facts.isolated))}")
     paths = [
-        each.path
-        for each in facts.cpusets.preorder()
-        if facts.cpusets.version == 2 and each.isolated_partition
-        and _effective(each, facts) & left - facts.isolated
+        cpuset.path
+        for cpuset in facts.cpusets.preorder()
+        if facts.cpusets.version == 2 and cpuset.isolated_partition
+        and _effective(cpuset, facts) & left - facts.isolated
     ]  # fmt: skip
     if paths:
         many = f"{len(paths)} isolated partitions"
@@ -199,9 +199,9 @@ def _missing(facts: Facts) -> tuple[frozenset[int], str]:
     if top is None or top.effective is None:
         return facts.online, "the cgroup tree lacks its root"
     held = top.effective | facts.isolated | (top.isolated or frozenset())
-    for each in cpusets.sets.values():
-        if each.path != "/" and (each.root_partition or each.isolated_partition):
-            held |= _effective(each, facts)
+    for cpuset in cpusets.sets.values():
+        if cpuset.path != "/" and (cpuset.root_partition or cpuset.isolated_partition):
+            held |= _effective(cpuset, facts)
     lost = facts.online - held
     return lost, f"CPUs {ranges(sorted(lost))} are in a partition that was not collected"
 
@@ -224,20 +224,25 @@ def root_domains(facts: Facts) -> Domains:
         # From inside a container, CPUs of other cgroups look free. They share one root domain, as
         # far as is known.
         unknown = left - facts.isolated
-        for each in facts.cpusets.sets.values():
-            if each.isolated_partition:
-                unknown -= _effective(each, facts)
+        for cpuset in facts.cpusets.sets.values():
+            if cpuset.isolated_partition:
+                unknown -= _effective(cpuset, facts)
         if unknown:
             built.append(RootDomain(unknown, False, "outside of what was seen"))
             left -= unknown
     lost, why = _missing(facts)
     if lost:
         unsure.append(why)
-        built = [replace(each, unseen=each.unseen or bool(each.cpus & lost)) for each in built]
+        built = [
+            replace(built_domain, unseen=built_domain.unseen or bool(built_domain.cpus & lost))
+            for built_domain in built
+        ]
     if lost & left:
         built.append(RootDomain(lost & left, False, "in a partition that was not collected", True))
         left -= lost
     built = [domain for domain in built if domain.cpus]
     if left:
         built.append(RootDomain(left, True, _why_left(facts, left)))
-    return Domains(tuple(sorted(built, key=lambda each: -len(each.cpus))), tuple(unsure))
+    return Domains(
+        tuple(sorted(built, key=lambda built_domain: -len(built_domain.cpus))), tuple(unsure)
+    )

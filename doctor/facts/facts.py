@@ -93,12 +93,12 @@ class Facts:
         """Return why no CPU time is reserved for threads that are not real-time, or ""."""
         place = "proc/sys/kernel/sched_rt_"
         runtime, period = (
-            self.settings.get(f"{place}{each}_us", "").split()[-1:]
-            for each in ("runtime", "period")
+            self.settings.get(f"{place}{name}_us", "").split()[-1:]
+            for name in ("runtime", "period")
         )
         if runtime == ["-1"]:
             return "sched_rt_runtime_us is -1"
-        texts = [each for each in (*runtime, *period) if re.fullmatch(r"[0-9]{1,10}", each)]
+        texts = [text for text in (*runtime, *period) if re.fullmatch(r"[0-9]{1,10}", text)]
         if len(texts) == 2 and int(texts[0]) >= int(texts[1]):
             return f"sched_rt_runtime_us is {texts[0]}, all of sched_rt_period_us"
         return ""
@@ -187,7 +187,7 @@ def _busy_counters(place: str, value: str) -> dict[str, int]:
     if match is None:
         raise _WrongError(f"{place} is not a cpu line of /proc/stat")
     # The last two columns, guests, are part of the first two.
-    ticks = [int(each) for each in match[2].split()][:8]
+    ticks = [int(ticks_text) for ticks_text in match[2].split()][:8]
     return {f"time/{match[1]}": sum(ticks), f"idle/{match[1]}": ticks[3] + sum(ticks[4:5])}
 
 
@@ -233,16 +233,16 @@ def _reading(lists: Mapping[str, str], name: str) -> _Reading:
     for place, line in _lines(lists, name):
         path, _, value = line.partition(":")
         if path == "uptime":
-            seen = _UPTIME.match(value)
-            if seen is None:
+            uptime = _UPTIME.match(value)
+            if uptime is None:
                 raise _WrongError(f"{place} is not a time since boot")
-            reading.uptime = float(seen[1]) if reading.uptime is None else reading.uptime
+            reading.uptime = float(uptime[1]) if reading.uptime is None else reading.uptime
         elif path == "stat":
             reading.switches = _number(place, value.removeprefix("ctxt "))
         elif path == "busy":
             counters |= _busy_counters(place, value)
         elif match := _INTERRUPT.match(line):
-            columns = [int(each) for each in match[2].split()[: CPU_LIMIT + 1]]
+            columns = [int(column) for column in match[2].split()[: CPU_LIMIT + 1]]
             counters[match[1]] = sum(columns)
             counters |= {f"{match[1]}/{n}": count for n, count in enumerate(columns)}
         elif match := _STATUS.fullmatch(path):

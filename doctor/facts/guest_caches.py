@@ -28,8 +28,8 @@ def false_caches(facts: Facts) -> FalseCaches | None:
     if facts.hypervisor is None or len(facts.online) < _LEAST_CPUS:
         return None
     where = "/sys/devices/system/cpu/cpu*/cache/index*"
-    seen = [facts.cpus[cpu] for cpu in sorted(facts.online) if cpu in facts.cpus]
-    levels = [cpu.llc_level for cpu in seen if cpu.llc_level is not None]
+    online = [facts.cpus[cpu] for cpu in sorted(facts.online) if cpu in facts.cpus]
+    levels = [cpu.llc_level for cpu in online if cpu.llc_level is not None]
     if not levels:
         summary = "The hypervisor hides all caches from this guest"
         return FalseCaches(summary, where, f"none for {len(facts.online)} CPUs")

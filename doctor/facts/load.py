@@ -111,15 +111,15 @@ def place_of(cgroup: str, facts: Facts) -> str:
 
 def _keys(group: Group, places: Mapping[str, str], facts: Facts) -> set[object]:
     """Return what joins groups: a cgroup, with a last-level cache if the cgroup can be split."""
-    found: set[object] = set()
+    keys: set[object] = set()
     own = {places[name] for name in group.cgroups} or {"/"}
     for place in own:
         if len(own) > 1 or kind_of(place) not in ("service", "other"):
-            found.add(place)
+            keys.add(place)
             continue
         caches = {facts.cpus[cpu].llc for cpu in group.cpus if cpu in facts.cpus}
-        found |= {(place, cache or group.cpus) for cache in caches or {None}}
-    return found
+        keys |= {(place, cache or group.cpus) for cache in caches or {None}}
+    return keys
 
 
 def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
@@ -138,19 +138,19 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
             above[index] = index = above[above[index]]
         return index
 
-    seen: dict[object, int] = {}
+    first: dict[object, int] = {}
     for index, group in enumerate(held):
         for key in _keys(group, places, facts):
-            above[top(index)] = top(seen.setdefault(key, index))
+            above[top(index)] = top(first.setdefault(key, index))
     together: dict[int, list[Group]] = {}
     for index, group in enumerate(held):
         together.setdefault(top(index), []).append(group)
-    found = []
+    made = []
     for members in together.values():
         names = {name for group in members for name in group.cgroups}
-        found.append(Part(tuple(sorted({places[name] for name in names})), tuple(members)))
-    times = Counter(place for part in found for place in part.places)
-    return [replace(part, split=any(times[each] > 1 for each in part.places)) for part in found]
+        made.append(Part(tuple(sorted({places[name] for name in names})), tuple(members)))
+    times = Counter(place for part in made for place in part.places)
+    return [replace(part, split=any(times[place] > 1 for place in part.places)) for part in made]
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class DomainLoad:
     @property
     def user_threads(self) -> int:
         """Return how many of the threads are not kernel threads."""
-        return sum(not each.kernel for group in self.groups for each in group.threads)
+        return sum(not thread.kernel for group in self.groups for thread in group.threads)
 
 
 def _rate(thread: Thread, seconds: float) -> float:
@@ -206,8 +206,8 @@ class _Whereabouts:
         """Return the domain, or None if no CPU of the thread is online."""
         if thread.allowed not in self._known:
             allowed = self._online if thread.allowed is None else thread.allowed
-            found = {self._number[cpu] for cpu in allowed if cpu in self._number}
-            self._known[thread.allowed] = found
+            numbers = {self._number[cpu] for cpu in allowed if cpu in self._number}
+            self._known[thread.allowed] = numbers
         held = self._known[thread.allowed]
         if len(held) != 1 and thread.cpu in self._number:
             return self._domains[self._number[thread.cpu]]
@@ -215,8 +215,8 @@ class _Whereabouts:
 
 
 def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
-    names = tuple(sorted({each.cgroup for each in members if each.cgroup is not None}))
-    rate = sum(_rate(each, facts.seconds) for each in members)
+    names = tuple(sorted({member.cgroup for member in members if member.cgroup is not None}))
+    rate = sum(_rate(member, facts.seconds) for member in members)
     return Group(mask, tuple(members), rate, names, roams)
 
 
@@ -263,12 +263,14 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
             DomainLoad(
                 domain,
                 tuple(sorted(groups, key=lambda group: -group.wakeups)),
-                sum(_rate(each, facts.seconds) for each in members),
-                sum(_rate(each, facts.seconds) for each in members if each.kernel),
-                sum(_rate(each, facts.seconds) for each in members if each.policy == DEADLINE),
+                sum(_rate(member, facts.seconds) for member in members),
+                sum(_rate(member, facts.seconds) for member in members if member.kernel),
+                sum(
+                    _rate(member, facts.seconds) for member in members if member.policy == DEADLINE
+                ),
                 _llcs(awake or asleep or groups, facts),
-                facts.seconds > 0 and any(each.voluntary is not None for each in members),
-                tuple(parts_of((each for each in groups if not each.roams), facts)),
+                facts.seconds > 0 and any(member.voluntary is not None for member in members),
+                tuple(parts_of((group for group in groups if not group.roams), facts)),
             )
         )
     return loads

@@ -75,8 +75,8 @@ def _number(value: str) -> int:
     return int(value.strip())
 
 
-def _set_cache(read: _Read, cpu: int, found: re.Match[str], value: str, known: CpuLists) -> None:
-    index, name = int(found[1]), found[2]
+def _set_cache(read: _Read, cpu: int, match: re.Match[str], value: str, known: CpuLists) -> None:
+    index, name = int(match[1]), match[2]
     if index >= _MOST_CACHES:
         return
     held = read.caches[cpu].setdefault(index, _Cache())
@@ -107,8 +107,8 @@ def _set(read: _Read, path: str, value: str, known: CpuLists) -> None:
             read.nodes[number] = known.read(value)
         elif not read.nodes.get(number):
             read.nodes[number] = known.read(cpu_map(value))
-    elif found := _CPU_FILE.fullmatch(path):
-        _set_cpu(read, int(found[1]), found[2], value, known)
+    elif match := _CPU_FILE.fullmatch(path):
+        _set_cpu(read, int(match[1]), match[2], value, known)
     elif path.startswith("sys/devices/system/cpu/") and path.count("/") == 4:
         read.masks[path.rpartition("/")[2]] = known.read(value)
 
@@ -128,18 +128,18 @@ def _last_cache(cpu: int, caches: Iterable[_Cache]) -> _Cache | None:
     return last if last is not None and last.level >= 2 and last.shared else None
 
 
-def _llcs(read: _Read, there: frozenset[int]) -> dict[int, tuple[frozenset[int], int]]:
+def _llcs(read: _Read, present: frozenset[int]) -> dict[int, tuple[frozenset[int], int]]:
     """Return by CPU the CPUs of its last-level cache, and that cache's level."""
-    found: dict[int, tuple[frozenset[int], int]] = {}
-    seen = set()
-    for cpu in sorted(set(read.caches) & there):
+    llcs: dict[int, tuple[frozenset[int], int]] = {}
+    handled = set()
+    for cpu in sorted(set(read.caches) & present):
         last = _last_cache(cpu, read.caches[cpu].values())
-        if last is None or last.shared is None or last.shared in seen:
+        if last is None or last.shared is None or last.shared in handled:
             continue
-        seen.add(last.shared)
-        new = {each for each in last.shared & there if each not in found}
-        found.update(dict.fromkeys(new, (frozenset(new), last.level)))
-    return found
+        handled.add(last.shared)
+        new = {cpu_number for cpu_number in last.shared & present if cpu_number not in llcs}
+        llcs.update(dict.fromkeys(new, (frozenset(new), last.level)))
+    return llcs
 
 
 def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology:
@@ -154,16 +154,16 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
     present = read.masks.get("present", frozenset(read.caches))
-    there = present & read.masks.get("possible", present) & frozenset(read.caches)
-    if not there and read.caches:
+    listed = present & read.masks.get("possible", present) & frozenset(read.caches)
+    if not listed and read.caches:
         raise ValueError("cpus: no CPU that is present is possible")
-    llcs = _llcs(read, there)
+    llcs = _llcs(read, listed)
     node_of = {cpu: node for node, cpus in sorted(read.nodes.items()) for cpu in cpus}
     cpus = {
         cpu: Cpu(
             cpu, None if read.packages.get(cpu, -1) < 0 else read.packages[cpu], node_of.get(cpu),
             *llcs.get(cpu, (None, None)),
         )
-        for cpu in sorted(there)
+        for cpu in sorted(listed)
     }  # fmt: skip
     return Topology(cpus, read.masks, read.nodes)

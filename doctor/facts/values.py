@@ -149,7 +149,7 @@ def merged(
     for cpu in above:
         cpus.setdefault(root(cpu), []).append(cpu)
     members: dict[int, list[Member]] = {}
-    for mask, each in masks.items():
+    for mask, values in masks.items():
         if mask:
-            members.setdefault(root(next(iter(mask))), []).extend(each)
-    return [(frozenset(cpus[top]), found) for top, found in members.items()]
+            members.setdefault(root(next(iter(mask))), []).extend(values)
+    return [(frozenset(cpus[top]), names) for top, names in members.items()]

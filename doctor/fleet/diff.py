@@ -78,8 +78,8 @@ def _domains(verdict: Verdict) -> set[str]:
 
 def _partitions(facts: Facts) -> dict[str, str]:
     return {
-        each.path: f"{each.partition}{'' if each.valid else ' invalid'}"
-        for each in facts.cpusets.preorder() if each.partition != "member"
+        cpuset.path: f"{cpuset.partition}{'' if cpuset.valid else ' invalid'}"
+        for cpuset in facts.cpusets.preorder() if cpuset.partition != "member"
     }  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
     kinds = set(parts_old.items()) ^ set(parts_new.items())
     places = {path for path, _ in kinds}
     domains_old, domains_new = _domains(before), _domains(after)
-    found_old = {f"{each.entry.id} ({each.severity})" for each in before.findings}
-    found_new = {f"{each.entry.id} ({each.severity})" for each in after.findings}
+    found_old = {f"{finding.entry.id} ({finding.severity})" for finding in before.findings}
+    found_new = {f"{finding.entry.id} ({finding.severity})" for finding in after.findings}
     rates = [sum(load.wakeups for load in verdict.loads) for verdict in (before, after)]
     changes = [
         *pair("kernel", old.release, new.release),
@@ -123,10 +123,10 @@ def _changes(before: Verdict, after: Verdict, old: Facts, new: Facts) -> list[Ch
 def _promised(verdict: Verdict) -> Range:
     """Return the cost that this verdict predicts for the machine with the remedies."""
     rows = []
-    for each in verdict.costs:
-        if isinstance(each, Prediction):
-            best = each.row(PARTITION, PIN)
-            rows.append(each.now.share if best is None else best.share)
+    for cost in verdict.costs:
+        if isinstance(cost, Prediction):
+            best = cost.row(PARTITION, PIN)
+            rows.append(cost.now.share if best is None else best.share)
     return total(rows)
 
 

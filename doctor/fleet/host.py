@@ -43,7 +43,7 @@ class Host:
     @property
     def rank(self) -> tuple[float, int, int, str]:
         """Return a sort key that puts the worst host first."""
-        weights = [SEVERITIES.index(each.severity) for each in self.findings]
+        weights = [SEVERITIES.index(finding.severity) for finding in self.findings]
         return -self.cost.value, -max(weights, default=-1), -self.status, self.file
 
 
@@ -77,9 +77,9 @@ def judged_host(path: str) -> Host | Unread:
         path, machine_of(facts), kernel, facts.release,
         len(facts.online), verdict.status, verdict.sentence,
         sum(load.wakeups for load in verdict.loads), verdict.cost,
-        sum(each.saved for each in verdict.costs if isinstance(each, Prediction)),
+        sum(cost.saved for cost in verdict.costs if isinstance(cost, Prediction)),
         tuple(
-            Found(each.entry.id, each.severity, each.summary, each.cost)
-            for each in verdict.findings
+            Found(finding.entry.id, finding.severity, finding.summary, finding.cost)
+            for finding in verdict.findings
         ),
     )  # fmt: skip

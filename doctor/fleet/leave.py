@@ -28,20 +28,20 @@ def _cpus(cost: float) -> str:
     return f"{cost:,.1f}" if cost >= 0.05 else "0.0"
 
 
-def _kind(each: Kind) -> list[str]:
-    counts = [str(each.severities[level]) for level in ("high", "medium", "low")]
-    return [each.id, str(each.hosts), *counts, _cpus(each.cost), each.worst.file]
+def _kind(kind: Kind) -> list[str]:
+    counts = [str(kind.severities[level]) for level in ("high", "medium", "low")]
+    return [kind.id, str(kind.hosts), *counts, _cpus(kind.cost), kind.worst.file]
 
 
-def _group(each: Group) -> list[str]:
+def _group(group: Group) -> list[str]:
     return [
-        each.name, each.kernel, str(each.hosts), str(each.found), percent(each.cost / each.cpus),
-        _cpus(each.cost), each.worst.file,
+        group.name, group.kernel, str(group.hosts), str(group.ill),
+        percent(group.cost / group.cpus), _cpus(group.cost), group.worst.file,
     ]  # fmt: skip
 
 
 def _host(host: Host) -> list[str]:
-    names = ", ".join(dict.fromkeys(found.id for found in host.findings))
+    names = ", ".join(dict.fromkeys(finding.id for finding in host.findings))
     return [
         host.file, share_words(host.cost) if host.cost.value else "", per_second(host.wakeups),
         names, host.machine, host.kernel,
@@ -70,7 +70,7 @@ def fleet_parts(fleet: Fleet) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(fleet.sentence, style="bold")]
     for table in _tables(fleet, worst, _SHOWN):
         parts += [Text(""), table]
-    return parts + [Text(f"not read: {each.why}") for each in fleet.unread[:_SHOWN]]
+    return parts + [Text(f"not read: {unread.why}") for unread in fleet.unread[:_SHOWN]]
 
 
 def _host_data(host: Host) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _host_data(host: Host) -> dict[str, Any]:
         "wakeups_per_second": round(host.wakeups, 1),
         "cost": spread(host.cost),
         "saved": host.saved,
-        "findings": [vars(each) for each in host.findings],
+        "findings": [vars(finding) for finding in host.findings],
     }
 
 
@@ -100,21 +100,21 @@ def fleet_data(fleet: Fleet) -> dict[str, Any]:
         "cost_cpus": fleet.cost,
         "findings": [
             {
-                "id": each.id, "hosts": each.hosts, "severities": each.severities,
-                "cost_cpus": each.cost, "worst": each.worst.file,
+                "id": kind.id, "hosts": kind.hosts, "severities": kind.severities,
+                "cost_cpus": kind.cost, "worst": kind.worst.file,
             }
-            for each in fleet.kinds()
+            for kind in fleet.kinds()
         ],
         "groups": [
             {
-                "machine": each.name, "kernel": each.kernel, "hosts": each.hosts,
-                "with_findings": each.found, "cpus": each.cpus, "cost_cpus": each.cost,
-                "saved_cpus": each.saved, "worst": each.worst.file,
+                "machine": group.name, "kernel": group.kernel, "hosts": group.hosts,
+                "with_findings": group.ill, "cpus": group.cpus, "cost_cpus": group.cost,
+                "saved_cpus": group.saved, "worst": group.worst.file,
             }
-            for each in fleet.groups()
+            for group in fleet.groups()
         ],
         "hosts": [_host_data(host) for host in fleet.hosts],
-        "unread": [vars(each) for each in fleet.unread],
+        "unread": [vars(unread) for unread in fleet.unread],
     }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def fleet_page(fleet: Fleet) -> str:
     """Return one page that needs no network."""
     section = Section("fleet", "Findings, machines and hosts", fleet.sentence)
     section.parts += _tables(fleet, fleet.hosts)
-    section.lacks += [each.why for each in fleet.unread]
+    section.lacks += [unread.why for unread in fleet.unread]
     lead = Lead(
         "Which of these hosts lose time on lines of the scheduler that many CPUs write?",
         fleet.sentence,

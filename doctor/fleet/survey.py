@@ -25,7 +25,7 @@ class Group:
     name: str
     kernel: str
     hosts: int
-    found: int
+    ill: int  # hosts with findings
     cpus: int
     cost: float
     saved: float
@@ -72,11 +72,11 @@ class Fleet:
     def sentence(self) -> str:
         """Return the verdict on the fleet."""
         count = len(self.hosts)
-        found = sum(host.status == FOUND for host in self.hosts)
+        ill = sum(host.status == FOUND for host in self.hosts)
         saved = sum(host.saved * host.cpus for host in self.hosts if host.status == FOUND)
         unread = f"; {len(self.unread)} could not be read" if self.unread else ""
         return (
-            f"{found} of {count} host{'' if count == 1 else 's'} with findings: sharing costs "
+            f"{ill} of {count} host{'' if count == 1 else 's'} with findings: sharing costs "
             f"{self.cost:,.1f} of {self.cpus:,} CPUs (predicted), and partitions would save "
             f"{saved:,.1f}{unread}."
         )
@@ -95,34 +95,37 @@ class Fleet:
             )
             for (machine, kernel), hosts in by_kind.items()
         ]  # fmt: skip
-        return sorted(made, key=lambda each: (-each.cost, each.name, each.kernel))
+        return sorted(made, key=lambda group: (-group.cost, group.name, group.kernel))
 
     def kinds(self) -> list[Kind]:
         """Return the findings, those that cost most first."""
         by_id: dict[str, list[Host]] = {}
         for host in self.hosts:
-            for name in dict.fromkeys(found.id for found in host.findings):
+            for name in dict.fromkeys(finding.id for finding in host.findings):
                 by_id.setdefault(name, []).append(host)
         made = []
         for name, hosts in by_id.items():
-            found = [each for host in hosts for each in host.findings if each.id == name]
+            same = [finding for host in hosts for finding in host.findings if finding.id == name]
             counts = {
-                level: sum(each.severity == level for each in found)
+                level: sum(finding.severity == level for finding in same)
                 for level in reversed(SEVERITIES)
             }
             cost = sum(
-                each.cost * host.cpus for host in hosts for each in host.findings if each.id == name
+                finding.cost * host.cpus
+                for host in hosts
+                for finding in host.findings
+                if finding.id == name
             )
             made.append(Kind(name, len(hosts), counts, cost, hosts[0]))
-        return sorted(made, key=lambda each: (-each.cost, -each.hosts, each.id))
+        return sorted(made, key=lambda kind: (-kind.cost, -kind.hosts, kind.id))
 
 
 def archives(places: Sequence[Path]) -> list[str]:
     """Return the paths of all archives: the files, and those in the directories, each once."""
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for place in places:
         if not place.is_dir():
-            found[str(place)] = None
+            files[str(place)] = None
             continue
         inside = [
             str(Path(folder, name))
@@ -131,32 +134,37 @@ def archives(places: Sequence[Path]) -> list[str]:
         ]  # fmt: skip
         if not inside:
             raise UserError(f"{place} contains no archive: their names end in {', '.join(_ENDS)}")
-        found.update(dict.fromkeys(sorted(inside)))
-    return list(found)
+        files.update(dict.fromkeys(sorted(inside)))
+    return list(files)
 
 
 def _all_of(
-    files: Sequence[str], jobs: int, told: Callable[[str], None]
+    files: Sequence[str], jobs: int, tick: Callable[[str], None]
 ) -> Iterable[Host | Unread]:
     if jobs == 1 or len(files) == 1:
         for file in files:
             yield judged_host(file)
-            told(file)
+            tick(file)
         return
     with ProcessPoolExecutor(max_workers=min(jobs, len(files))) as pool:
         pending = {pool.submit(judged_host, file): file for file in files}
         for future in as_completed(pending):
             yield future.result()
-            told(pending[future])
+            tick(pending[future])
 
 
 def survey(places: Sequence[Path], jobs: int) -> Fleet:
     """Judge all archives, ``jobs`` at a time."""
     files = archives(places)
     with ticking("judging hosts", len(files)) as tick:
-        found = list(_all_of(files, jobs, tick))
-    hosts = sorted((each for each in found if isinstance(each, Host)), key=lambda host: host.rank)
-    unread = sorted((each for each in found if isinstance(each, Unread)), key=lambda one: one.file)
+        results = list(_all_of(files, jobs, tick))
+    hosts = sorted(
+        (result for result in results if isinstance(result, Host)), key=lambda host: host.rank
+    )
+    unread = sorted(
+        (result for result in results if isinstance(result, Unread)),
+        key=lambda unread_file: unread_file.file,
+    )
     if not hosts:
         more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
         raise UserError(f"{unread[0].why}{more}")

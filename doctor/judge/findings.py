@@ -86,13 +86,13 @@ def _invalid_partitions(
         reason = f" ({cpuset.why})" if cpuset.why else ""
         evidence = [Evidence(file, f"{cpuset.partition} invalid{reason}")]
         summary = f"The partition {cpuset.path} is not in force{reason}"
-        named = next((each for text, each in _REASONS if text in cpuset.why), None)
+        named = next((words for text, words in _REASONS if text in cpuset.why), None)
         remedy = named or entry.remedy
         shared = "not exclusive" in cpuset.why or (not cpuset.why and facts.version < _OVERLAP)
         if shared and len(findings) < _LOOK and (rivals := facts.cpusets.rivals(cpuset)):
-            theirs = frozenset[int]().union(*(each.claimed for each in rivals))
+            theirs = frozenset[int]().union(*(rival.claimed for rival in rivals))
             both = ranges(sorted(cpuset.claimed & theirs))
-            names = ", ".join(each.path for each in rivals)
+            names = ", ".join(rival.path for rival in rivals)
             summary += f": {names} may also use its CPUs {both}"
             remedy = (
                 f"Take CPUs {both} out of the cpuset.cpus of {names} (systemd: "
@@ -100,11 +100,11 @@ def _invalid_partitions(
             )
             evidence += [
                 Evidence(
-                    f"{facts.cpusets.place}{each.path}",
-                    f"names CPUs {ranges(sorted(each.claimed))}, of which "
-                    f"{ranges(sorted(each.claimed & cpuset.claimed))} are the partition's",
+                    f"{facts.cpusets.place}{rival.path}",
+                    f"names CPUs {ranges(sorted(rival.claimed))}, of which "
+                    f"{ranges(sorted(rival.claimed & cpuset.claimed))} are the partition's",
                 )
-                for each in rivals
+                for rival in rivals
             ]
         severity = of_invalid_partition(cpuset.path in used)
         command = f"cat {shlex.quote(file)}"
@@ -119,11 +119,13 @@ def _pushed(facts: Facts) -> Evidence | None:
     On a CPU with several real-time threads the calls beyond these threads' wake-ups are requests.
     """
     worst, most = None, 0.0
-    queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
+    queued = Counter(
+        thread.cpu for thread in facts.threads if not thread.stopper and not thread.kernel
+    )
     by_mask: Counter[frozenset[int] | None] = Counter()
-    for each in facts.threads:
-        if not each.stopper:
-            by_mask[each.allowed] += each.voluntary or 0
+    for thread in facts.threads:
+        if not thread.stopper:
+            by_mask[thread.allowed] += thread.voluntary or 0
     woken: Counter[int] = Counter()
     for mask, count in by_mask.items():
         for cpu in facts.online if mask is None else mask:
@@ -145,8 +147,10 @@ def _unexplained(facts: Facts) -> float:
 
     0 unless a CPU has several real-time threads, which is what makes others ask it to push one.
     """
-    queued = Counter(each.cpu for each in facts.threads if not each.stopper and not each.kernel)
-    slept = sum(each.voluntary or 0 for each in facts.threads)
+    queued = Counter(
+        thread.cpu for thread in facts.threads if not thread.stopper and not thread.kernel
+    )
+    slept = sum(thread.voluntary or 0 for thread in facts.threads)
     calls = facts.interrupts.get("CAL", 0) - max(slept, facts.switches or 0)
     several = max(queued.values(), default=0) > 1
     return max(calls, 0) / facts.seconds / len(facts.online) if several else 0.0
@@ -167,27 +171,27 @@ def _push_storm(facts: Facts, catalogue: Catalogue, policy: Policy) -> Finding |
     severity = of_interrupts(rate, entry.id, policy)
     if severity is not None:
         # Kernels older than irq_work_queue_on() sent function calls, which the next branch counts.
-        each = f"{per_second(rate)} interrupts per second"
-        summary = f"Each CPU gets {each} that look for real-time work"
-        seen = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
+        interrupts = f"{per_second(rate)} interrupts per second"
+        summary = f"Each CPU gets {interrupts} that look for real-time work"
+        observed = Evidence("/proc/interrupts: IWI", f"{per_second(rate)} per second and CPU")
     elif severity := of_interrupts(rate := _unexplained(facts), entry.id, policy):
         summary = (
             f"Each CPU gets {per_second(rate)} function calls per second that no context switch "
             "explains: interrupts that look for real-time work"
         )
-        seen = Evidence(
+        observed = Evidence(
             "/proc/interrupts: CAL",
             f"{per_second(facts.interrupts['CAL'] / facts.seconds)} per second in all",
         )
     elif pushed := _pushed(facts):
-        summary, seen = "Interrupts look for real-time work on a CPU where it waits", pushed
+        summary, observed = "Interrupts look for real-time work on a CPU where it waits", pushed
         severity = "medium"
     else:
         return None
     on = "RT_PUSH_IPI is on" if features is not None else "PREEMPT_RT, where RT_PUSH_IPI is on"
     where = "/sys/kernel/debug/sched/features" if features is not None else "configuration"
-    evidence = [seen, Evidence(where, on)]
-    monitors = [each for each in facts.threads if each.kernel and each.comm == "psimon"]
+    evidence = [observed, Evidence(where, on)]
+    monitors = [thread for thread in facts.threads if thread.kernel and thread.comm == "psimon"]
     if monitors:
         evidence.append(Evidence("/proc/*/comm", f"{count_of(len(monitors), 'thread')} psimon"))
     evidence.append(Evidence(f"kernel {facts.release}", state.why))
@@ -218,9 +222,9 @@ def facts_findings(
     policy: Policy,
 ) -> list[Finding]:  # fmt: skip
     """Return the findings from the machine's facts; ``costs`` are those of the loads."""
-    found = [
+    findings = [
         domain_finding(facts, load, cost, catalogue, policy) for load, cost in zip(loads, costs)
     ]
-    found += [_push_storm(facts, catalogue, policy), _guest_caches(facts, catalogue)]
-    found += _invalid_partitions(facts, loads, catalogue)
-    return [finding for finding in found if finding is not None]
+    findings += [_push_storm(facts, catalogue, policy), _guest_caches(facts, catalogue)]
+    findings += _invalid_partitions(facts, loads, catalogue)
+    return [finding for finding in findings if finding is not None]

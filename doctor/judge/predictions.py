@@ -27,7 +27,7 @@ def _with_bounds(value: str, low: str | None, high: str | None) -> str:
 
 def share_words(share: Range) -> str:
     """Return a share of the machine's CPU time with its interval."""
-    low, high = (None if each is None else percent(each) for each in share.all[1:])
+    low, high = (None if end is None else percent(end) for end in share.all[1:])
     if high is not None and high.startswith("less"):
         return high
     return _with_bounds(percent(share.value), low, high)
@@ -35,7 +35,7 @@ def share_words(share: Range) -> str:
 
 def delay_words(late_ns: Range) -> str:
     """Return a delay with its interval."""
-    low, high = (None if each is None else _microseconds(each) for each in late_ns.all[1:])
+    low, high = (None if end is None else _microseconds(end) for end in late_ns.all[1:])
     if high == _microseconds(0.0):
         return "less than 0.01 us"
     return f"{_with_bounds(_microseconds(late_ns.value), low, high)} us"

@@ -80,53 +80,55 @@ class _Findings:
         """
         # rd-isolated and rd-shared list the same functions. Only the facts distinguish them.
         hot = [
-            each
-            for each in hot_sets(self.profile, self.catalogue)
-            if each.entry.id != "rd-isolated"
+            hot_set
+            for hot_set in hot_sets(self.profile, self.catalogue)
+            if hot_set.entry.id != "rd-isolated"
         ]
-        seen = "".join(
-            f"; {each.share:.1%} ({each.low:.1%} to {each.high:.1%}) are in functions of "
-            f"{each.entry.id}"
-            for each in hot[:3]
+        shares = "".join(
+            f"; {hot_set.share:.1%} ({hot_set.low:.1%} to {hot_set.high:.1%}) are in functions of "
+            f"{hot_set.entry.id}"
+            for hot_set in hot[:3]
         )
         why = mute(self.profile) if self.profile.functions else ""
         if why:
-            self._doubt(why + seen)
+            self._doubt(why + shares)
             return
-        for each in hot:
-            if each.low >= each.entry.share:
-                severity = of_samples(each.low, excerpt(self.profile))
-                found = self._at(each.entry, severity, _summary(each, self.profile))
-                found.evidence += _set_evidence(each, self.profile.source)
+        for hot_set in hot:
+            if hot_set.low >= hot_set.entry.share:
+                severity = of_samples(hot_set.low, excerpt(self.profile))
+                finding = self._at(hot_set.entry, severity, _summary(hot_set, self.profile))
+                finding.evidence += _set_evidence(hot_set, self.profile.source)
             else:
                 self._doubt(
-                    f"{each.share:.1%} of all samples ({each.low:.1%} to {each.high:.1%}) are in "
-                    f"functions of {each.entry.id}: more samples would show whether that is above "
-                    f"{each.entry.share:.1%}"
+                    f"{hot_set.share:.1%} of all samples ({hot_set.low:.1%} to {hot_set.high:.1%}) "
+                    f"are in functions of {hot_set.entry.id}: more samples would show whether that "
+                    f"is above {hot_set.entry.share:.1%}"
                 )
 
     def lines(self) -> None:
         """Add findings for the lines of perf c2c: those known by offsets, then by functions."""
         known = known_lines(self.profile, self.catalogue)
-        sure = {id(each.line) for each in known}
+        sure = {id(entry_line.line) for entry_line in known}
         others = [
-            each for each in lines_by_functions(self.profile, self.catalogue)
-            if id(each[0]) not in sure
+            pair for pair in lines_by_functions(self.profile, self.catalogue)
+            if id(pair[0]) not in sure
         ]  # fmt: skip
         why = mute_lines(self.profile)
         if why:
-            names = sorted({each.known.entry for each in known} | {entry.id for _, entry in others})
-            seen = f"; most are in functions of {', '.join(names)}" if names else ""
-            self._doubt(why + seen)
+            names = sorted(
+                {entry_line.known.entry for entry_line in known} | {entry.id for _, entry in others}
+            )
+            functions = f"; most are in functions of {', '.join(names)}" if names else ""
+            self._doubt(why + functions)
             return
-        for each in known:
-            entry = self.catalogue.entries[each.known.entry]
+        for known_line in known:
+            entry = self.catalogue.entries[known_line.known.entry]
             summary = f"{count_of(len(known), 'contended line')} of the root domain in perf c2c"
-            self._at(entry, of_load(each.cycles[1]), summary).evidence.append(
-                _line_evidence(each, self.profile.source)
+            self._at(entry, of_load(known_line.cycles[1]), summary).evidence.append(
+                _line_evidence(known_line, self.profile.source)
             )
         for line, entry in others:
-            touching = ", ".join(dict.fromkeys(each.symbol for each in line.accesses))
+            touching = ", ".join(dict.fromkeys(access.symbol for access in line.accesses))
             summary = "These functions make most accesses to a contended line in perf c2c"
             self._at(entry, "low", summary).evidence.append(
                 Evidence(
@@ -141,10 +143,10 @@ def _from_profile(
     profile: Profile, facts: Facts | None, catalogue: Catalogue
 ) -> tuple[list[Finding], list[str]]:
     """Return the findings of a profile, and the reasons why it may hide some."""
-    found = _Findings(profile, catalogue)
-    found.functions()
-    found.lines()
-    made = found.made
+    findings = _Findings(profile, catalogue)
+    findings.functions()
+    findings.lines()
+    made = findings.made
     if facts is None and "rd-shared" in made:
         made["rd-shared"].remedy += (
             " If the CPUs are isolated (isolcpus, partitions of type isolated), it is rd-isolated. "
@@ -164,7 +166,7 @@ def _from_profile(
                 )
             if why:
                 finding.evidence.append(Evidence(f"kernel {facts.release}", why))
-    return list(made.values()), found.doubts
+    return list(made.values()), findings.doubts
 
 
 def _join(held: list[Finding], more: Finding) -> None:
@@ -189,11 +191,11 @@ def all_findings(
 
     A profile's finding that confirms one of the machine is merged with it.
     """
-    found = facts_findings(facts, loads, costs, catalogue, policy) if facts is not None else []
+    findings = facts_findings(facts, loads, costs, catalogue, policy) if facts is not None else []
     doubts = []
     for profile in profiles:
         more, doubted = _from_profile(profile, facts, catalogue)
         doubts += doubted
-        for each in more:
-            _join(found, each)
-    return sorted(found, key=lambda finding: (-finding.weight, -finding.cost)), doubts
+        for further in more:
+            _join(findings, further)
+    return sorted(findings, key=lambda finding: (-finding.weight, -finding.cost)), doubts

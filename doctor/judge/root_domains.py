@@ -64,8 +64,8 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
-    parts = load.parts or [Part(each.cgroups, (each,)) for each in load.groups[:1]]
-    for part in sorted(parts, key=lambda each: -each.wakeups)[:3]:
+    parts = load.parts or [Part(group.cgroups, (group,)) for group in load.groups[:1]]
+    for part in sorted(parts, key=lambda candidate: -candidate.wakeups)[:3]:
         names = ", ".join(part.places[:2]) or "cgroup unknown"
         threads = sum(len(group.threads) for group in part.groups)
         evidence.append(
@@ -95,7 +95,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
 def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) -> None:
     """Replace the catalogue's remedy and command where something else helps."""
     command = finding.entry.command
-    one = "cpuset" if facts.cpusets.version == 1 else "partition of type root"
+    group = "cpuset" if facts.cpusets.version == 1 else "partition of type root"
     if load.kernel > load.wakeups / 2:
         finding.remedy = (
             "Most of these wake-ups are of kernel threads, which with PREEMPT_RT run interrupts. "
@@ -105,14 +105,15 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     elif cost.row(PARTITION) is None:
         finding.remedy = (
             "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
-            f"them in groups first, each inside one last-level cache; then give each group a {one}."
+            "them in groups first, each inside one last-level cache; then give each group a "
+            f"{group}."
         )
         finding.command = "taskset -cp LIST PID"
         if load.deadline:
             # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
             finding.remedy = (
                 "Deadline threads may run on every CPU of their root domain, and the kernel does "
-                f"not let them be pinned. Start each group of them in a {one} with the CPUs of "
+                f"not let them be pinned. Start each group of them in a {group} with the CPUs of "
                 "that group only."
             )
             finding.command = "systemd-run --scope --slice=NAME.slice COMMAND"
@@ -185,7 +186,7 @@ def domain_finding(
 
 def machine_cost(costs: Sequence[Cost]) -> Range:
     """Return the share of the machine's CPU time that all root domains cost together."""
-    return total(each.now.share for each in costs if isinstance(each, Prediction))
+    return total(cost.now.share for cost in costs if isinstance(cost, Prediction))
 
 
 def left_words(costs: Sequence[Cost]) -> str:

@@ -57,16 +57,16 @@ def excerpt(profile: Profile) -> bool:
 
 def doubts_of(profile: Profile) -> list[str]:
     """Return the reasons why a profile may hide something."""
-    said = []
+    doubts = []
     if profile.nameless >= _NAMELESS:
-        said.append(
+        doubts.append(
             f"{profile.nameless:.1%} of all samples are in functions of the kernel without names: "
             "report on the machine of the profile, as root and with sysctl kernel.kptr_restrict=0, "
             "or with its kernel's symbols (perf report --stdio -k VMLINUX)"
         )
     if excerpt(profile):
         cut = "its last row is cut, and " if profile.cut else ""
-        said.append(
+        doubts.append(
             f"{cut}its rows cover {profile.covered:.1%} of all samples: the rest may be hot"
         )
-    return [f"{profile.source}: {each}" for each in said]
+    return [f"{profile.source}: {doubt}" for doubt in doubts]

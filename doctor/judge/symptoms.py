@@ -46,12 +46,12 @@ class KnownHotLine:
 
 
 def _found(profile: Profile, names: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
-    found = []
+    shares = []
     for name in names:
         share = sum(held for symbol, held in profile.functions.items() if same(symbol, name))
         if share > 0:
-            found.append((name, share))
-    return tuple(sorted(found, key=lambda each: -each[1]))
+            shares.append((name, share))
+    return tuple(sorted(shares, key=lambda pair: -pair[1]))
 
 
 def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
@@ -59,12 +59,12 @@ def hot_sets(profile: Profile, catalogue: Catalogue) -> list[HotSet]:
     sets = []
     for entry in catalogue.entries.values():
         functions = _found(profile, entry.functions)
-        share = sum(each[1] for each in functions)
+        share = sum(function[1] for function in functions)
         if functions and share >= entry.share:
             low, high = interval(share, profile.samples)
             helpers = _found(profile, entry.helpers)
             sets.append(HotSet(entry, share, low, high, functions, helpers))
-    return sorted(sets, key=lambda each: -each.share)
+    return sorted(sets, key=lambda hot_set: -hot_set.share)
 
 
 def _field(known: KnownLine, access: Access) -> KnownField | None:
@@ -77,7 +77,7 @@ def _field(known: KnownLine, access: Access) -> KnownField | None:
 
 
 def _fitting(known: KnownLine, line: CacheLine) -> KnownHotLine | None:
-    total = sum(each.records for each in line.accesses)
+    total = sum(record.records for record in line.accesses)
     weights: dict[str, int] = {}
     kinds = set()
     touched = [access.symbol for access in line.accesses]
@@ -94,7 +94,7 @@ def _fitting(known: KnownLine, line: CacheLine) -> KnownHotLine | None:
     )
     if not required or fit < _FIT or len(kinds) < 2:
         return None
-    cycles = [each.load_cycles for each in line.accesses if each.load_cycles > 0] or [0.0]
+    cycles = [record.load_cycles for record in line.accesses if record.load_cycles > 0] or [0.0]
     shares = sorted(((name, held / total) for name, held in weights.items()), key=lambda x: -x[1])
     return KnownHotLine(known, line, fit, tuple(shares), (min(cycles), max(cycles)))
 
@@ -104,20 +104,20 @@ def known_lines(profile: Profile, catalogue: Catalogue) -> list[KnownHotLine]:
 
     Of two known lines that fit equally, the better one names fewer functions.
     """
-    found = []
+    lines = []
     for line in profile.lines:
         fitting = [fit for known in catalogue.lines if (fit := _fitting(known, line)) is not None]
         if fitting:
-            found.append(
+            lines.append(
                 max(
                     fitting,
-                    key=lambda each: (
-                        round(each.fit, 2),
-                        -sum(len(field.functions) for field in each.known.fields),
+                    key=lambda known: (
+                        round(known.fit, 2),
+                        -sum(len(field.functions) for field in known.known.fields),
                     ),
                 )
             )
-    return found
+    return lines
 
 
 def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[CacheLine, Entry]]:
@@ -125,15 +125,15 @@ def lines_by_functions(profile: Profile, catalogue: Catalogue) -> list[tuple[Cac
 
     So an entry is also found where its lines have other offsets, as on other architectures.
     """
-    found = []
+    pairs = []
     for line in profile.lines:
-        total = sum(each.records for each in line.accesses)
+        total = sum(access.records for access in line.accesses)
         for entry in catalogue.entries.values():
             held = sum(
-                each.records for each in line.accesses
-                if any(same(each.symbol, function) for function in entry.functions)
+                access.records for access in line.accesses
+                if any(same(access.symbol, function) for function in entry.functions)
             )  # fmt: skip
             if total and held >= _FIT * total:
-                found.append((line, entry))
+                pairs.append((line, entry))
                 break
-    return found
+    return pairs

@@ -68,7 +68,7 @@ class Verdict:
     @property
     def saved(self) -> float:
         """Return the share of the machine's CPU time that partitions save, over all of them."""
-        return sum(each.saved for each in self.costs if isinstance(each, Prediction))
+        return sum(cost.saved for cost in self.costs if isinstance(cost, Prediction))
 
 
 def _doubts(
@@ -156,7 +156,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
         notes.append("nothing shows that the profile comes from this machine")
     for profile in profiles:
-        notes += profile.said
+        notes += profile.notes
         if profile.functions and profile.samples is None:
             notes.append(
                 f"{profile.source} does not contain its number of samples: its shares are used as "
@@ -185,10 +185,10 @@ def _sentence(
     if loads and rate < 1:
         return "Nothing found: real-time threads hardly ever wake up here."
     if loads:
-        found = "No remedy" if machine_cost(costs).value >= _MUCH else "Nothing"
+        headline = "No remedy" if machine_cost(costs).value >= _MUCH else "Nothing"
         return (
-            f"{found} found: with {per_second(rate)} real-time wake-ups per second on {len(loads)} "
-            f"root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
+            f"{headline} found: with {per_second(rate)} real-time wake-ups per second on "
+            f"{len(loads)} root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
         )
     return "Nothing found: no function and no line of the catalogue is hot in this profile."
 
@@ -216,9 +216,9 @@ def judge(
         wrong = [_impossible(facts, load) for load in loads]
         costs = [
             Unpredicted("these wake-ups per second are impossible")
-            if said
+            if sentence
             else predictor(facts, load)
-            for load, said in zip(loads, wrong)
+            for load, sentence in zip(loads, wrong)
         ]
         doubts = _doubts(facts, domains, loads, wrong)
     findings, unsure = all_findings(facts, loads, costs, profiles, catalogue, policy)

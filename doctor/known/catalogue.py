@@ -45,9 +45,9 @@ class Entry:
         first = release(self.fixed_in)
         if first is None or version >= first:
             return first is not None
-        stable = (release(each) for each in self.backports)
+        stable = (release(backport) for backport in self.backports)
         return any(
-            each is not None and version[:2] == each[:2] and version >= each for each in stable
+            fixed is not None and version[:2] == fixed[:2] and version >= fixed for fixed in stable
         )
 
     @property
@@ -121,13 +121,13 @@ def _typed(command: str) -> str:
 def load_catalogue() -> Catalogue:
     """Read the catalogue that comes with the program."""
     raw = toml_of(FILE.read_text(encoding="utf-8"))
-    made = [_made(Entry, {**each, "command": _typed(each["command"])}) for each in raw["entry"]]
-    entries: dict[str, Entry] = {each.id: each for each in made}
+    made = [_made(Entry, {**entry, "command": _typed(entry["command"])}) for entry in raw["entry"]]
+    entries: dict[str, Entry] = {entry.id: entry for entry in made}
     lines = []
-    for each in raw["line"]:
-        held = [_made(KnownField, field) for field in each.pop("field")]
-        required = [tuple(group) for group in each["require"]]
-        lines.append(_made(KnownLine, {**each, "fields": held, "require": required}))
+    for line in raw["line"]:
+        held = [_made(KnownField, field) for field in line.pop("field")]
+        required = [tuple(group) for group in line["require"]]
+        lines.append(_made(KnownLine, {**line, "fields": held, "require": required}))
     if len(entries) != len(made) or any(line.entry not in entries for line in lines):
         raise ValueError("catalogue.toml: an id is used twice, or is missing")
     return Catalogue(entries, tuple(lines))

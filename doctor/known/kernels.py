@@ -68,7 +68,7 @@ class Kernels:
     facts: tuple[KernelFact, ...]
     signs: tuple[Sign, ...]
 
-    def said(self, line: KernelLine | None, entry: str) -> str:
+    def statement(self, line: KernelLine | None, entry: str) -> str:
         """Return what is known about an entry in a series of kernels, or ""."""
         return "; ".join(
             f"{fact.says} ({fact.source})" for fact in self.facts
@@ -90,9 +90,9 @@ def load_kernels() -> Kernels:
     """Return the content of kernels.toml."""
     raw = toml_of(FILE.read_text(encoding="utf-8"))
     return Kernels(
-        tuple(KernelLine(**each) for each in raw["line"]),
-        tuple(KernelFact(**each) for each in raw["fact"]),
-        tuple(Sign(**each) for each in raw["sign"]),
+        tuple(KernelLine(**line) for line in raw["line"]),
+        tuple(KernelFact(**fact) for fact in raw["fact"]),
+        tuple(Sign(**sign) for sign in raw["sign"]),
     )
 
 
@@ -128,17 +128,17 @@ def _by_signs(entry: Entry, facts: Facts) -> tuple[bool | None, bool | None, lis
     has = fixed = None
     words = []
     for sign in load_kernels().signs:
-        seen = shows(facts, sign) if sign.entry == entry.id else None
-        if seen is None:
+        shown = shows(facts, sign) if sign.entry == entry.id else None
+        if shown is None:
             continue
-        said = _place(sign) if seen else _place(sign).replace(" have ", " lack ", 1)
+        place = _place(sign) if shown else _place(sign).replace(" have ", " lack ", 1)
         if sign.means == "fix":
-            fixed = seen
-            state = "has the fix" if seen else "does not have the fix"
-            words.append(f"the kernel {state}, commit {entry.fixed_by}: {said}")
-        elif not seen:
+            fixed = shown
+            state = "has the fix" if shown else "does not have the fix"
+            words.append(f"the kernel {state}, commit {entry.fixed_by}: {place}")
+        elif not shown:
             has = False
-            words.append(f"the kernel does not have this: {said}")
+            words.append(f"the kernel does not have this: {place}")
         else:
             has = True
     return has, fixed, words
@@ -165,7 +165,7 @@ def _by_version(entry: Entry, facts: Facts, line: KernelLine | None) -> tuple[bo
         return True, f"{number} has {fix}" + (f": {entry.remains}" if entry.remains else "")
     if line is None:
         return False, f"{number} is older than {fix}, unless the distributor added it"
-    series = {each[:2] for each in map(release, entry.backports) if each is not None}
+    series = {backport[:2] for backport in map(release, entry.backports) if backport is not None}
     # Without its signature Ubuntu's 6.8.0 may be any 6.8.
     if line.follows and facts.version[2] > 0 and facts.version[:2] in series:
         return False, f"{number} of {line.name} is older than {fix}"
@@ -181,8 +181,8 @@ def state_of(entry: Entry, facts: Facts) -> State:
         older = since is not None and facts.version < since
         has = True if not older else None if line is not None and not line.follows else False
     if fixed is None:
-        fixed, said = _by_version(entry, facts, line)
-        words += [said] if said else []
-    if fixed is not True and (known := load_kernels().said(line, entry.id)):
+        fixed, state = _by_version(entry, facts, line)
+        words += [state] if state else []
+    if fixed is not True and (known := load_kernels().statement(line, entry.id)):
         words.append(known)
     return State(has, fixed, "; ".join(words))

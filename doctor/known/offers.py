@@ -28,15 +28,15 @@ V1_COMMAND = "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
 def has_partitions(facts: Facts) -> bool | None:
     """Whether the kernel has cpuset partitions of cgroup v2, None where that is not known."""
-    if any(each.partitions for each in facts.cpusets.sets.values()):
+    if any(cpuset.partitions for cpuset in facts.cpusets.sets.values()):
         return True
     if facts.version >= _PARTITIONS_SINCE:
         return True
     signs = [
-        each for each in load_kernels().signs
-        if each.entry == "partition-invalid" and each.where == "kallsyms"
+        sign for sign in load_kernels().signs
+        if sign.entry == "partition-invalid" and sign.where == "kallsyms"
     ]  # fmt: skip
-    return next((shows(facts, each) for each in signs), None)
+    return next((shows(facts, sign) for sign in signs), None)
 
 
 def no_partitions(facts: Facts) -> tuple[str, str] | None:
@@ -56,8 +56,8 @@ def no_partitions(facts: Facts) -> tuple[str, str] | None:
 
 def _workqueue(facts: Facts) -> tuple[str, str] | None:
     folder = _SCOPE.rpartition("/")[0]
-    seen = [key for key in facts.settings if key.startswith(f"{folder}/")]
-    if _SCOPE in seen or (not seen and facts.version >= _SCOPE_SINCE):
+    keys = [key for key in facts.settings if key.startswith(f"{folder}/")]
+    if _SCOPE in keys or (not keys and facts.version >= _SCOPE_SINCE):
         return None
     return (
         "This kernel has no affinity scopes of workqueues (Linux 6.6 brought them): limit unbound "

@@ -89,17 +89,17 @@ class Kernel:
 
     def domains(self) -> dict[int, frozenset[int]]:
         """Return by CPU the CPUs of its scheduling domains; empty if the kernel does not say."""
-        found: dict[int, frozenset[int]] = {}
+        nodes: dict[int, frozenset[int]] = {}
         cpu = -1
         with contextlib.suppress(OSError):
             for line in Path("/proc/schedstat").read_text(encoding="ascii").split("\n"):
                 if line.startswith("cpu"):
                     cpu = int(line[3:].split(" ")[0])
-                    found[cpu] = frozenset()
+                    nodes[cpu] = frozenset()
                 elif match := _DOMAIN.match(line):
                     bits = int(match[1].replace(",", ""), 16)
-                    found[cpu] |= {n for n in range(bits.bit_length()) if bits >> n & 1}
-        return found
+                    nodes[cpu] |= {n for n in range(bits.bit_length()) if bits >> n & 1}
+        return nodes
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ class Wanted:
 def _wanted(row: dict[str, Any]) -> Wanted:
     made = Wanted(
         row["cgroup"], row["base"], cpu_list(row["cpus"]), row["was"],
-        tuple(label(cpu_list(each)) for each in row["masks"]), row["emulator"],
+        tuple(label(cpu_list(mask)) for mask in row["masks"]), row["emulator"],
     )  # fmt: skip
     names = [made.cgroup, *([made.base] if made.base else [])]
-    whole = all(_NAME.fullmatch(each) and ".." not in each.split("/") for each in names)
+    whole = all(_NAME.fullmatch(name) and ".." not in name.split("/") for name in names)
     below = made.cgroup.startswith(f"{made.base}/")
     if not (whole and below and made.cpus and made.was in ("-", "member", "isolated")):
         raise ValueError
@@ -188,8 +188,8 @@ class Journal:
         raw = read_input(path, "journal", _LIMIT, links=False)
         try:
             data = json.loads(raw)
-            said = data.pop("sha256")
-            if data["format"] != _JOURNAL_FORMAT or said != _hash(data):
+            written = data.pop("sha256")
+            if data["format"] != _JOURNAL_FORMAT or written != _hash(data):
                 raise ValueError
             made = Journal(path, data["rows"])
             made.writes = data["writes"]
@@ -272,7 +272,7 @@ def _starved(kernel: Kernel, rows: list[Wanted]) -> str | None:
     taken = frozenset[int]().union(*(row.cpus for row in rows))
     own = tuple(f"{row.cgroup}/" for row in rows)
     for cgroup in kernel.cgroups():
-        inside = f"{cgroup}/".startswith(own) or any(each.startswith(f"{cgroup}/") for each in own)
+        inside = f"{cgroup}/".startswith(own) or any(path.startswith(f"{cgroup}/") for path in own)
         with contextlib.suppress(OSError, ValueError):
             cpus = cpu_list(kernel.read(f"{cgroup}/{_CPUS}"))
             if not inside and cpus and cpus <= taken:
@@ -291,14 +291,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _missing(row: Wanted, kernel: Kernel) -> bool:
     """Whether a row's cgroup or threads are there, and no partition."""
-    there = kernel.path(row.cgroup).exists()
+    exists = kernel.path(row.cgroup).exists()
     with contextlib.suppress(OSError):
-        if there and not row.masks:
+        if exists and not row.masks:
             made = kernel.path(f"{row.cgroup}/{_PARTITION}")
             return not made.exists() or made.read_text().strip() in ("member", row.was)
-        if row.masks and not there:
+        if row.masks and not exists:
             threads = kernel.read(f"{row.cgroup.rpartition('/')[0]}/{_THREADS}").split()
-            return {label(kernel.affinity(int(each))) for each in threads}.issuperset(row.masks)
+            return {label(kernel.affinity(int(thread))) for thread in threads}.issuperset(row.masks)
     return False
 
 

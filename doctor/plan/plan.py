@@ -95,8 +95,10 @@ class Plan:
 
 def _exclusive(facts: Facts) -> bool:
     """Whether the kernel has cpuset.cpus.exclusive, by the collected files or its version."""
-    below = [each for each in facts.cpusets.sets.values() if each.path != "/" and each.partitions]
-    return facts.version >= _EXCLUSIVE or any(each.exclusive is not None for each in below)
+    below = [
+        cpuset for cpuset in facts.cpusets.sets.values() if cpuset.path != "/" and cpuset.partitions
+    ]
+    return facts.version >= _EXCLUSIVE or any(cpuset.exclusive is not None for cpuset in below)
 
 
 def _base(path: str, facts: Facts) -> str:
@@ -112,14 +114,14 @@ def _base(path: str, facts: Facts) -> str:
 
 def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = None) -> Row | str:
     """Return a part's row, or why it gets none. ``beside`` are the other parts."""
-    others = frozenset[int]().union(*(each.cpus | _lists(each, facts) for each in beside))
+    others = frozenset[int]().union(*(other.cpus | _lists(other, facts) for other in beside))
     where = f"CPUs {label(part.cpus)}"
     if len(part.places) > 1:
-        names = ", ".join(_shown(each) for each in part.places[:3])
+        names = ", ".join(_shown(name) for name in part.places[:3])
         return f"{where}: threads of {names} share these CPUs: pin each to CPUs of its own first"
     place = part.places[0]
     above = _base(place, facts)
-    used = any(name.startswith(f"{above}/") for each in beside for name in each.places)
+    used = any(name.startswith(f"{above}/") for other in beside for name in other.places)
     place = above if above and not used else place
     if _PLAIN.fullmatch(place) is None:
         return f"{where}: the name {_shown(place)} has characters that no command should have"
@@ -137,13 +139,13 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
                 "none: its processes would have to leave it first"
             )
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
-        if said := _too_deep(path, facts):
-            return f"{where}: {said}"
+        if reason := _too_deep(path, facts):
+            return f"{where}: {reason}"
         masks = {
-            label(each.allowed): min(each.allowed) for each in facts.threads
-            if each.cgroup == place and each.allowed and each.allowed & facts.online <= cpus
+            label(thread.allowed): min(thread.allowed) for thread in facts.threads
+            if thread.cgroup == place and thread.allowed and thread.allowed & facts.online <= cpus
         }  # fmt: skip
-        lists = tuple(sorted(masks, key=lambda each: masks[each]))
+        lists = tuple(sorted(masks, key=lambda mask: masks[mask]))
         return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
     if own >= cpus and not own & others:
         cpus = own
@@ -161,8 +163,8 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         cpus |= {emulator}
     else:
         emulator = None
-    if said := _too_deep(place, facts):
-        return f"{where}: {said}"
+    if reason := _too_deep(place, facts):
+        return f"{where}: {reason}"
     return Row(
         place, cpus, held.partition, kind, len(threads), part.wakeups, _base(place, facts),
         emulator=emulator,
@@ -183,18 +185,18 @@ def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
     """Return the CPUs of a cgroup's list, or, if it is empty, of the lists of cgroups below it."""
     if cpuset.cpus:
         return cpuset.cpus & facts.online
-    todo, found = [cpuset.path], frozenset[int]()
+    todo, cpus = [cpuset.path], frozenset[int]()
     while todo:
-        for each in facts.cpusets.children(todo.pop()):
-            found |= each.cpus or frozenset()
-            todo.append(each.path)
-    return found & facts.online
+        for child in facts.cpusets.children(todo.pop()):
+            cpus |= child.cpus or frozenset()
+            todo.append(child.path)
+    return cpus & facts.online
 
 
 def _lists(part: Part, facts: Facts) -> frozenset[int]:
     """Return the CPUs of the lists of a part's cgroups."""
-    sets = [facts.cpusets.sets.get(each, Cpuset(each)) for each in part.places if each != "/"]
-    return frozenset[int]().union(*(_listed(each, facts) for each in sets))
+    sets = [facts.cpusets.sets.get(place, Cpuset(place)) for place in part.places if place != "/"]
+    return frozenset[int]().union(*(_listed(cpuset, facts) for cpuset in sets))
 
 
 def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
@@ -203,10 +205,10 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
     Some free CPUs are left for all other tasks.
     """
     busy = frozenset[int]().union(
-        *(each.allowed or frozenset() for each in facts.threads if not each.kernel)
+        *(thread.allowed or frozenset() for thread in facts.threads if not thread.kernel)
     )
     free = facts.online - busy
-    found = {}
+    emulators = {}
     for index, part in enumerate(parts):
         if kind_of(part.places[0]) != "guest" or part.split or len(part.places) > 1:
             continue
@@ -215,9 +217,9 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
         nodes = {facts.cpus[cpu].node for cpu in part.cpus if cpu in facts.cpus}
         near = [cpu for cpu in inside if cpu in facts.cpus and facts.cpus[cpu].node in nodes]
         if len(inside) > _STAY:
-            found[index] = max(near or inside)
-            free -= {found[index]}
-    return found
+            emulators[index] = max(near or inside)
+            free -= {emulators[index]}
+    return emulators
 
 
 def _shown(name: str) -> str:
@@ -228,15 +230,15 @@ def _starved(rows: list[Row], facts: Facts) -> dict[str, frozenset[int]]:
     """Return the cgroups beside the rows that would lose their last CPU, and the CPUs they have."""
     taken = frozenset[int]().union(*(row.cpus for row in rows))
     inside = tuple(f"{row.path}/" for row in rows)
-    found = {}
+    starved = {}
     for held in facts.cpusets.preorder():
         above = any(path.startswith(f"{held.path.rstrip('/')}/") for path in inside)
         mine = f"{held.path}/".startswith(inside)
         partition = held.root_partition or held.isolated_partition
         cpus = (held.cpus or frozenset()) & facts.online
         if cpus and cpus <= taken and not (above or mine or partition):
-            found[held.path] = cpus
-    return found
+            starved[held.path] = cpus
+    return starved
 
 
 def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
@@ -274,7 +276,7 @@ def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> li
 
 
 def _series(verdict: Verdict) -> str:
-    rows = [each.row("shard") for each in verdict.costs if isinstance(each, Prediction)]
+    rows = [cost.row("shard") for cost in verdict.costs if isinstance(cost, Prediction)]
     share = share_words(total(row.share for row in rows if row is not None))
     return f"boot a kernel with schedshard's series, which needs no partition and leaves {share}"
 
@@ -283,8 +285,8 @@ def make_plan(verdict: Verdict) -> Plan | str:
     """Return the plan for a verdict, or in one sentence why there is none."""
     facts = verdict.facts
     costly = [
-        (each.cpus, each.predicted) for each in verdict.findings
-        if isinstance(each.predicted, Prediction)
+        (finding.cpus, finding.predicted) for finding in verdict.findings
+        if isinstance(finding.predicted, Prediction)
     ]  # fmt: skip
     hot = [cpus for cpus, predicted in costly if predicted.row(PARTITION) is not None]
     if facts is None or not costly:
@@ -415,7 +417,7 @@ def _line(row: Row, facts: Facts) -> str:
 def _guest(path: str) -> str:
     """Return a guest's name from its scope, machine-qemu-NUMBER-NAME.scope with escaped dashes."""
     name = path.rpartition("/")[2].removesuffix(".scope")
-    name = re.sub(r"\\x([0-9a-f]{2})", lambda each: chr(int(each[1], 16)), name)
+    name = re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), name)
     return re.sub(r"^machine-(?:qemu|lxc)-[0-9]+-|\.libvirt-(?:qemu|lxc)$", "", name)
 
 
@@ -452,9 +454,9 @@ def _reserved(facts: Facts) -> str:
 
 def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
     """Return what an operator asks before a change, answered."""
-    later = [faster(each, 2.0) for each in verdict.costs if isinstance(each, Prediction)]
-    doubled = total(each for each in later if each is not None)
-    now, twice = (wide_words(each) or share_words(each) for each in (verdict.cost, doubled))
+    later = [faster(cost, 2.0) for cost in verdict.costs if isinstance(cost, Prediction)]
+    doubled = total(cost_later for cost_later in later if cost_later is not None)
+    now, twice = (wide_words(cost) or share_words(cost) for cost in (verdict.cost, doubled))
     taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
     gain = f"up to {percent(verdict.saved)}, {verdict.saved * count:.1f} of {count} CPUs"
     if wide_words(verdict.cost):

@@ -58,13 +58,13 @@ class Fit:
         """Return what a machine file has to fit for a load on a machine."""
         caches = facts.llcs
         used = frozenset[int]().union(*(group.cpus for group in load.groups))
-        there = {facts.cpus[cpu].package for cpu in used if cpu in facts.cpus} - {None}
+        packages = {facts.cpus[cpu].package for cpu in used if cpu in facts.cpus} - {None}
         maker = facts.settings.get("proc/cpuinfo/vendor_id") or facts.settings.get(
             "proc/cpuinfo/CPU implementer", ""
         )
         return Fit(
             shape.cpus, sum(map(len, caches)) / len(caches) if caches else 0.0,
-            max(1, min(len(there), shape.cpus)), len(facts.online), _MAKERS.get(maker),
+            max(1, min(len(packages), shape.cpus)), len(facts.online), _MAKERS.get(maker),
             facts.settings.get("proc/cpuinfo/model name", ""),
         )  # fmt: skip
 

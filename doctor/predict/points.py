@@ -88,7 +88,7 @@ def request_of(
     )  # fmt: skip
 
 
-def seen(spot: Spot, metrics: Mapping[str, float]) -> Seen:
+def observation(spot: Spot, metrics: Mapping[str, float]) -> Seen:
     """Return a load's results from the simulator's metrics."""
     rate = metrics["wakeups_per_second"]
     kernel = metrics["kernel_share_of_all"] * spot.cpus / rate * 1e9
@@ -100,9 +100,9 @@ def ranged(experiment: Experiment, name: str, value: float, factor: float) -> Ex
     return replace(
         experiment,
         params=tuple(
-            replace(each, value=value, low=value / factor, high=value * factor)
-            if each.name == name
-            else each
-            for each in experiment.params
+            replace(param, value=value, low=value / factor, high=value * factor)
+            if param.name == name
+            else param
+            for param in experiment.params
         ),
     )

@@ -26,9 +26,9 @@ from doctor.predict.points import (
     Seen,
     Spot,
     lone,
+    observation,
     ranged,
     request_of,
-    seen,
 )
 from doctor.predict.prediction import (
     Prediction,
@@ -102,8 +102,8 @@ def _ranges(samples: Sequence[tuple[Seen, Seen]], rate: float) -> tuple[Range, R
     late = [max(now.late_ns - alone.late_ns, 0.0) for now, alone in samples]
     if len(samples) == 1:
         return Range(kernel[0]), Range(late[0])
-    found = [interval(values) for values in (kernel, late)]
-    made = [Range(each.median, each.low, each.high) for each in found]
+    intervals = [interval(values) for values in (kernel, late)]
+    made = [Range(interval_.median, interval_.low, interval_.high) for interval_ in intervals]
     return made[0], made[1]
 
 
@@ -149,12 +149,12 @@ class _Study:
             [
                 [
                     replace(
-                        request, machine=one.machine, seed=one.seed,
-                        experiment=_drawn(request, one.values),
+                        request, machine=sample.machine, seed=sample.seed,
+                        experiment=_drawn(request, sample.values),
                     )
                     for request in requests
                 ]
-                for one in made
+                for sample in made
             ],
             tick,
         )  # fmt: skip
@@ -163,22 +163,22 @@ class _Study:
         self, samples: Sequence[Sequence[RunRequest]], tick: Ticker
     ) -> dict[str, list[tuple[Seen, Seen]]]:
         flat = iter(_run([request for own in samples for request in own], tick))
-        found: dict[str, list[tuple[Seen, Seen]]] = {name: [] for name in self.spots}
+        pairs: dict[str, list[tuple[Seen, Seen]]] = {name: [] for name in self.spots}
         for _ in samples:
-            alone = seen(lone(self.level), next(flat))
+            alone = observation(lone(self.level), next(flat))
             for name, spot in self.spots.items():
-                found[name].append((seen(spot, next(flat)), alone))
-        return found
+                pairs[name].append((observation(spot, next(flat)), alone))
+        return pairs
 
 
 def _drawn(request: RunRequest, values: Mapping[str, float]) -> Experiment:
     """Return the request's experiment with a sample's inputs; the sleep is drawn as a factor."""
     params = tuple(
-        each if f"param.{each.name}" not in values
-        else replace(each, value=each.value * values["param.sleep_us"])
-        if each.name == "sleep_us" and each.low is not None
-        else replace(each, value=values[f"param.{each.name}"])
-        for each in request.experiment.params
+        param if f"param.{param.name}" not in values
+        else replace(param, value=param.value * values["param.sleep_us"])
+        if param.name == "sleep_us" and param.low is not None
+        else replace(param, value=values[f"param.{param.name}"])
+        for param in request.experiment.params
     )  # fmt: skip
     return replace(request.experiment, params=params)
 
@@ -193,7 +193,7 @@ def predict_on(
     """
     study = _Study(shape, load_machine(name))
     began = time.monotonic()
-    found = study.once(counted)
+    pairs = study.once(counted)
     took = time.monotonic() - began
     if limit is not None:
         counted = min(counted, counted * limit / (took * LEAST))
@@ -201,12 +201,12 @@ def predict_on(
     if counted >= _LEAST_COUNTED:
         samples = LEAST
         with ticking(f"{LEAST} samples on {name}", LEAST * study.runs) as tick:
-            found = study.sampled(counted, tick)
+            pairs = study.sampled(counted, tick)
     rows = []
     for variant in shape.asked(True):
         kernel = late = Range(0.0, 0.0, 0.0)
-        if variant in found:
-            kernel, late = _ranges(found[variant], study.spots[variant].rate)
+        if variant in pairs:
+            kernel, late = _ranges(pairs[variant], study.spots[variant].rate)
         rows.append(predicted_row(shape, variant, kernel, late))
     source = f"simulated now: {typed(f'run {EXPERIMENT}')}"
     return Prediction(
@@ -227,11 +227,11 @@ def predict(facts: Facts, load: DomainLoad, live: bool, limit: float) -> Predict
     shape = shape_of(load, facts)
     if shape is None:
         return Unpredicted("no real-time thread wakes up")
-    found = _machine(facts, load, shape, live)
-    if found.name is None:
-        return by_table(shape, found)
+    machine = _machine(facts, load, shape, live)
+    if machine.name is None:
+        return by_table(shape, machine)
     try:
-        return predict_on(shape, found.name, found.why, limit)
+        return predict_on(shape, machine.name, machine.why, limit)
     except UserError as error:
         if error.status != 1:
             raise

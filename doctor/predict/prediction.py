@@ -32,7 +32,7 @@ class Range:
 
     def times(self, factor: float, most: float = float("inf")) -> Range:
         """Return the figure times a factor, where no value exceeds ``most``."""
-        scaled = [None if each is None else min(each * factor, most) for each in self.all]
+        scaled = [None if end is None else min(end * factor, most) for end in self.all]
         return Range(scaled[0] or 0.0, *scaled[1:])
 
     @property
@@ -42,8 +42,8 @@ class Range:
 
     def meets(self, other: Range) -> bool:
         """Whether two intervals overlap. A figure without an interval counts as a point."""
-        low, high = (self.value if each is None else each for each in self.all[1:])
-        least, most = (other.value if each is None else each for each in other.all[1:])
+        low, high = (self.value if end is None else end for end in self.all[1:])
+        least, most = (other.value if end is None else end for end in other.all[1:])
         return low <= most and least <= high
 
 
@@ -53,11 +53,11 @@ def total(ranges: Iterable[Range]) -> Range:
     That is wider than a 90% interval of the sum.
     """
     held = list(ranges)
-    if any(each.low is None for each in held):
-        return Range(sum(each.value for each in held))
+    if any(addend.low is None for addend in held):
+        return Range(sum(addend.value for addend in held))
     return Range(
-        sum(each.value for each in held), sum(each.low or 0.0 for each in held),
-        sum(each.high or 0.0 for each in held),
+        sum(addend.value for addend in held), sum(addend.low or 0.0 for addend in held),
+        sum(addend.high or 0.0 for addend in held),
     )  # fmt: skip
 
 

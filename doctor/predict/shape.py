@@ -81,8 +81,8 @@ class Shape:
                 rate / self.groups,
             )  # fmt: skip
         elif self.caches > 1 and not pinned:
-            each = ceil(cpus / self.caches)
-            made[PIN] = Asked(STOCK, push, False, False, each, rate * each / cpus)
+            share = ceil(cpus / self.caches)
+            made[PIN] = Asked(STOCK, push, False, False, share, rate * share / cpus)
         made[SHARD] = Asked(SHARD, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
 
@@ -110,9 +110,9 @@ def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozen
     It is at most one per thread. Each thread's wake-ups are spread evenly over its CPUs.
     """
     by_mask: Counter[frozenset[int]] = Counter()
-    for each in threads:
-        mask = cpus if each.allowed is None else each.allowed & cpus or cpus
-        by_mask[mask] += each.voluntary or 0
+    for thread in threads:
+        mask = cpus if thread.allowed is None else thread.allowed & cpus or cpus
+        by_mask[mask] += thread.voluntary or 0
     rates = dict.fromkeys(cpus, 0.0)
     for mask, rate in by_mask.items():
         for cpu in mask:
@@ -124,9 +124,9 @@ def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozen
 
 def _far(cpus: frozenset[int], used: int, facts: Facts) -> bool:
     """Whether CPUs, of which ``used`` run at once, are in more packages than necessary."""
-    packages = Counter(each.package for each in facts.cpus.values() if each.number in facts.online)
-    there = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
-    return len(there) > ceil(used / max(packages.values(), default=1))
+    packages = Counter(cpu.package for cpu in facts.cpus.values() if cpu.number in facts.online)
+    used_packages = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
+    return len(used_packages) > ceil(used / max(packages.values(), default=1))
 
 
 def _busy(facts: Facts) -> float:
@@ -152,13 +152,13 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         units = [list(part.groups) for part in parts_of(_without_links(apart, rate), facts)]
     if not units or rate <= 0:
         return None
-    threads = [each for group in apart for each in group.threads if each.voluntary]
+    threads = [thread for group in apart for thread in group.threads if thread.voluntary]
     weights: Counter[int] = Counter()
     one_cpu = 0
-    for each in threads:
-        weights[max(1, min(each.priority, 99))] += each.voluntary or 0
-        if each.allowed is not None and len(each.allowed) == 1:
-            one_cpu += each.voluntary or 0
+    for thread in threads:
+        weights[max(1, min(thread.priority, 99))] += thread.voluntary or 0
+        if thread.allowed is not None and len(thread.allowed) == 1:
+            one_cpu += thread.voluntary or 0
     level = max(weights)
     # A group uses at most one CPU per thread. Its other CPUs are idle.
     sizes = [

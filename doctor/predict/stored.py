@@ -39,7 +39,7 @@ def _row(shape: Shape, variant: str, machines: Iterable[Rates]) -> Predicted:
             ends += [values[-1], *machine.bounds(asked)]
     value = values[0]
     if len(values) > 1:
-        value = exp(sum(log(max(each, _LEAST)) for each in values) / len(values))
+        value = exp(sum(log(max(rate, _LEAST)) for rate in values) / len(values))
     share = Range(value, min(ends), max(max(ends), value))
     return predicted_row(shape, variant, share.times(asked.cpus / asked.rate * 1e9))
 
@@ -49,22 +49,22 @@ def stored(facts: Facts, load: DomainLoad) -> Prediction | Unpredicted:
     shape = shape_of(load, facts)
     if shape is None:
         return Unpredicted("no real-time thread wakes up")
-    found = nearest(Fit.of(facts, load, shape), [each.row for each in load_rates()])
-    return by_table(shape, found)
+    near = nearest(Fit.of(facts, load, shape), [machine.row for machine in load_rates()])
+    return by_table(shape, near)
 
 
-def faster(found: Prediction, times: float) -> Range | None:
+def faster(prediction: Prediction, times: float) -> Range | None:
     """Return the share at ``times`` the wake-ups, or None if the table lacks the machine."""
-    names = {each.name for each in load_rates()}
-    if found.machine not in (*names, ANY):
+    names = {machine.name for machine in load_rates()}
+    if prediction.machine not in (*names, ANY):
         return None
-    near = Nearest(found.machine if found.machine in names else None, found.why)
-    return by_table(replace(found.shape, rate=found.shape.rate * times), near).now.share
+    near = Nearest(prediction.machine if prediction.machine in names else None, prediction.why)
+    return by_table(replace(prediction.shape, rate=prediction.shape.rate * times), near).now.share
 
 
-def by_table(shape: Shape, found: Nearest) -> Prediction:
+def by_table(shape: Shape, near: Nearest) -> Prediction:
     """Return the prediction on a machine of the table, or on all of them."""
-    used = [each for each in load_rates() if found.name in (None, each.name)]
+    used = [machine for machine in load_rates() if near.name in (None, machine.name)]
     rows = tuple(_row(shape, variant, used) for variant in shape.asked(True))
-    kind = "estimate" if found.name is None else str(used[0].row["kind"])
-    return Prediction(found.name or ANY, kind, found.why, shape, _SOURCE, None, rows)
+    kind = "estimate" if near.name is None else str(used[0].row["kind"])
+    return Prediction(near.name or ANY, kind, near.why, shape, _SOURCE, None, rows)

@@ -47,13 +47,13 @@ def _sampled(text: str, source: str) -> Sampled | None:
     start = list(islice(lines_of(text), _LOOK))
     whole = text.count("\n") < _LOOK
     for parser in _PARSERS:
-        found = parser(start, source)
-        if found is not None:
-            return found if whole else parser(lines_of(text), source)
+        sampled = parser(start, source)
+        if sampled is not None:
+            return sampled if whole else parser(lines_of(text), source)
     for parser in () if whole else _PARSERS:
-        found = parser(lines_of(text), source)
-        if found is not None:
-            return found
+        sampled = parser(lines_of(text), source)
+        if sampled is not None:
+            return sampled
     return None
 
 
@@ -63,14 +63,14 @@ def parse_text(text: str, source: str) -> Profile | None:
         c2c = parse_c2c(lines_of(text), source)
         if c2c is not None:
             # A mail may contain a profile beside the tables of perf c2c.
-            found = _sampled("\n".join(c2c.rest), source)
-            if found is None:
+            sampled = _sampled("\n".join(c2c.rest), source)
+            if sampled is None:
                 return Profile(source, "perf c2c report", lines=c2c.lines)
-            return profile_of(found, source, c2c.lines)
-    found = _sampled(text, source)
-    if found is None:
+            return profile_of(sampled, source, c2c.lines)
+    sampled = _sampled(text, source)
+    if sampled is None:
         return None
-    profile = profile_of(found, source)
+    profile = profile_of(sampled, source)
     last = text[text.rfind("\n") + 1 :]
     return replace(profile, cut=profile.covered < 1 and bool(last.strip()))
 

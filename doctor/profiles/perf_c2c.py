@@ -68,9 +68,9 @@ class _Columns:
 
     def peer(self, count: int) -> int | None:
         """Return the index of the percentage of loads that another cache answered, or None."""
-        found = [at for at, name in enumerate(self.shares) if name.lower().endswith("peer")]
-        if found or self.shares:
-            return found[0] if found and found[0] > 1 else None
+        columns = [at for at, name in enumerate(self.shares) if name.lower().endswith("peer")]
+        if columns or self.shares:
+            return columns[0] if columns and columns[0] > 1 else None
         return 2 if count == 6 else None
 
 
@@ -153,7 +153,7 @@ class _Reader:
         return True
 
     def _access(self, table: _Table, row: re.Match[str]) -> None:
-        shares = [share_of(each) for each in re.findall(PERCENT, row[1])]
+        shares = [share_of(percent) for percent in re.findall(PERCENT, row[1])]
         if max(shares) > 1:
             raise UserError(
                 f"profile {self.source} was misread: '{' '.join(row[0].split()[:4])}' has a share "
@@ -170,14 +170,14 @@ class _Reader:
         if table.peer:
             remote = (remote * table.remote + peer * table.peer) / (table.remote + table.peer)
         local, store = shares[1], max([0.0, *shares[2:]])
-        seen = round(
+        records = round(
             remote * (table.remote + table.peer) + local * table.local + store * table.stores
         )
         cycles = [figures.get(name, 0) for name in ("rmt", "lcl", "load", "peer")]
         offset = int(row[2], 16) if row[2] else None
         table.accesses.append(
             Access(offset, base_name(place[0]), remote, local, store, float(max(cycles)),
-                   figures.get("records", seen))
+                   figures.get("records", records))
         )  # fmt: skip
 
     def line(self, line: str) -> None:
@@ -199,10 +199,10 @@ class _Reader:
             self.ruled = False
 
     def lines(self) -> tuple[CacheLine, ...]:
-        found = []
+        lines = []
         for table in self.tables.values():
             for name in ("remote", "local"):
-                total = sum(getattr(each, name) for each in table.accesses)
+                total = sum(getattr(access, name) for access in table.accesses)
                 if total > _WHOLE:
                     raise UserError(
                         f"profile {self.source} was misread: the {name} shares of the line with "
@@ -210,11 +210,11 @@ class _Reader:
                         f"to {total:.1%}"
                     )
             if table.accesses:
-                found.append(
+                lines.append(
                     CacheLine(table.address, table.remote + table.peer, table.local, table.stores,
                               tuple(table.accesses))
                 )  # fmt: skip
-        return tuple(sorted(found, key=lambda line: -(line.remote + line.local)))
+        return tuple(sorted(lines, key=lambda line: -(line.remote + line.local)))
 
 
 def parse_c2c(lines: Iterable[str], source: str) -> C2c | None:
@@ -227,9 +227,9 @@ def parse_c2c(lines: Iterable[str], source: str) -> C2c | None:
     for line in lines:
         own = own or "Shared Data Cache Line Table" in line or "Line Distribution Pareto" in line
         reader.line(line)
-    found = reader.lines()
-    if found:
-        return C2c(found, tuple(reader.rest))
+    hot_lines = reader.lines()
+    if hot_lines:
+        return C2c(hot_lines, tuple(reader.rest))
     if own or reader.nameless > 1:
         lacking = "column 'Symbol'" if reader.nameless else "table of the lines' accesses (Pareto)"
         raise UserError(

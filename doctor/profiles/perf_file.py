@@ -42,8 +42,8 @@ def _perf(arguments: list[str], path: Path) -> str:
         reason = os_reason(error) if isinstance(error, OSError) else f"no end in {_SECONDS} s"
         raise UserError(f"perf cannot read {path}: {reason}") from error
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = said[0] if said else f"status {done.returncode}"
+        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = errors[0] if errors else f"status {done.returncode}"
         raise UserError(f"perf cannot read {path}: {reason}")
     return done.stdout.decode("utf-8", "replace")
 
@@ -53,14 +53,16 @@ def _read_data(path: Path) -> Profile:
     source = str(path)
     events = _perf(["evlist"], path)
     report = _perf(["report", "--header", "--stdio", "--no-children", "-g", "none", "-f"], path)
-    found = parse_table(lines_of(report), source)
+    sampled = parse_table(lines_of(report), source)
     c2c = None
     if any(name in events for name in _ADDRESSES):
         c2c = parse_c2c(lines_of(_perf(["c2c", "report", "--stdio", "-f"], path)), source)
-    if found is None and c2c is None:
+    if sampled is None and c2c is None:
         raise UserError(f"{path} holds no sample that perf reports")
-    found = replace(found, kind="perf.data") if found is not None else Sampled("perf.data", ())
-    return profile_of(found, source, c2c.lines if c2c is not None else ())
+    sampled = (
+        replace(sampled, kind="perf.data") if sampled is not None else Sampled("perf.data", ())
+    )
+    return profile_of(sampled, source, c2c.lines if c2c is not None else ())
 
 
 def read_profile(path: Path) -> Profile:
@@ -90,8 +92,8 @@ def read_profile(path: Path) -> Profile:
             "bpftrace, or perf.data"
         )
         looks = looks_like(text)
-        said = f"has no known format: it {looks}" if looks else "has no known format"
+        reason = f"has no known format: it {looks}" if looks else "has no known format"
         raise UserError(
-            f"profile {path} {said}; {known}" if looks else f"profile {path} {said}: {known}"
+            f"profile {path} {reason}; {known}" if looks else f"profile {path} {reason}: {known}"
         )
     return profile

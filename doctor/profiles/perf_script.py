@@ -62,7 +62,7 @@ class _Reader:
         self.waiting = None
 
     def _head(self, line: str) -> bool:
-        head = next((found for each in _HEADS if (found := each.match(line))), None)
+        head = next((match for head_pattern in _HEADS if (match := head_pattern.match(line))), None)
         if head is None:
             return False
         self.heads += 1
@@ -117,10 +117,10 @@ def parse_script(lines: Iterable[str], source: str) -> Sampled | None:
         return None
     timed = [event for event in reader.samples if "cycles" in event or "clock" in event]
     chosen = max(timed or reader.samples, key=lambda event: reader.samples[event])
-    said = []
+    notes = []
     if len(reader.samples) > 1:
-        said.append(f"{len(reader.samples)} events in {source}: {chosen or 'one'} is judged")
+        notes.append(f"{len(reader.samples)} events in {source}: {chosen or 'one'} is judged")
     return Sampled(
         "perf script", reader.hits[chosen].hits(), chosen, reader.samples[chosen],
-        said=tuple(said), total=float(reader.weights[chosen]),
+        notes=tuple(notes), total=float(reader.weights[chosen]),
     )  # fmt: skip

@@ -85,8 +85,8 @@ def _columns(line: str) -> tuple[str, ...]:
     """Return the column names in a line, or () if it does not contain them."""
     line = line.lstrip("# ").rstrip()
     names = tuple(re.split(r"\s{2,}|\s*[,;|]\s*", line)) if line.startswith(_FIRST) else ()
-    found = tuple(name.partition("/")[0] for name in names)
-    return found if found and found[0] in _FIRST else ()
+    columns = tuple(name.partition("/")[0] for name in names)
+    return columns if columns and columns[0] in _FIRST else ()
 
 
 def _process(columns: tuple[str, ...], before: list[str]) -> str:
@@ -112,14 +112,14 @@ def _row(line: str, columns: tuple[str, ...]) -> _Row | None:
     if "Symbol" in columns and "Command" in columns:
         first = columns.index("Symbol") < columns.index("Command")
     mark = marks[0] if first or "Data Symbol" in columns else marks[-1]
-    found = list(_SHARE.finditer(start[1]))
+    matches = list(_SHARE.finditer(start[1]))
     before = [part for part in re.split(r"\s{2,}|\s*[,;|\t]\s*", start[2][: mark.start()]) if part]
     name = clean(mark[2])
     guest = mark[1] in "gu" or bool(_GUEST.search(start[2], 0, mark.start()))
     name = "" if _NAMELESS.match(name) else name
     hit = Hit(name, 0.0, _process(columns, before), mark[1] == "k" and not guest, guest)
-    shares = tuple(share_of(each[0].lstrip("+-")) for each in found)
-    return _Row(shares, any(each[1] for each in found), hit, " ".join(start[2].split()))
+    shares = tuple(share_of(match[0].lstrip("+-")) for match in matches)
+    return _Row(shares, any(match[1] for match in matches), hit, " ".join(start[2].split()))
 
 
 def _tables(lines: Iterable[str]) -> Iterator[_Table]:
@@ -222,17 +222,17 @@ def parse_table(lines: Iterable[str], source: str) -> Sampled | None:
     timed = [table for table in filled if table.timed] or filled
     chosen = timed[-1] if top and timed[-1].samples else timed[0]
     _lacks([chosen], source)
-    said = [*odd_rows(chosen.odd, source)]
+    notes = [*odd_rows(chosen.odd, source)]
     if len(filled) > 1:
         which = ("first", "second", "third")
         number = filled.index(chosen)
         words = which[number] if number < len(which) else f"number {number + 1}"
         named = f" ('{chosen.label}')" if chosen.label else ""
         event = f", event {chosen.event}" if chosen.event else ""
-        said.append(f"{len(filled)} tables in {source}: the {words} one{named}{event} is judged")
+        notes.append(f"{len(filled)} tables in {source}: the {words} one{named}{event} is judged")
     if chosen.compares:
-        said.append(f"{source} compares two profiles: the first one ('Baseline') is judged")
+        notes.append(f"{source} compares two profiles: the first one ('Baseline') is judged")
     return Sampled(
         _kind(chosen, top), _hits(chosen), chosen.event, chosen.samples, chosen.everything,
-        tuple(said),
+        tuple(notes),
     )  # fmt: skip

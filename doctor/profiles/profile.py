@@ -103,7 +103,7 @@ class Profile:
     ``samples`` is the number of samples, None if unknown. ``alone`` names the only process, ""
     if there are others. ``everything``: the text says that all CPUs were sampled. ``nameless`` is
     the share of kernel functions without a name, ``covered`` that of all rows. ``cut``: the text
-    ends within a row. ``said`` contains notes on what the parser chose.
+    ends within a row. ``notes`` say what the parser chose.
     """
 
     source: str
@@ -116,7 +116,7 @@ class Profile:
     everything: bool = False
     nameless: float = 0.0
     covered: float = 1.0
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     cut: bool = False
 
 
@@ -129,7 +129,7 @@ class Sampled:
     event: str = ""
     samples: int | None = None
     everything: bool = False
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     total: float = 1.0
 
 
@@ -144,7 +144,7 @@ def same(symbol: str, function: str) -> bool:
     return name == function or (len(name) >= _CUT and function.startswith(name))
 
 
-def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -> Profile:
+def profile_of(sampled: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -> Profile:
     """Return the profile of what a parser found, without the functions of guests.
 
     Shares that sum to more than 1, and a profile of guests alone, are a UserError.
@@ -152,8 +152,8 @@ def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -
     functions: dict[str, float] = {}
     processes: dict[str, float] = {}
     nameless, guests = 0.0, 0.0
-    for hit in found.hits:
-        share = hit.weight / found.total
+    for hit in sampled.hits:
+        share = hit.weight / sampled.total
         processes[hit.process] = processes.get(hit.process, 0.0) + share
         if hit.guest:
             guests += share
@@ -164,32 +164,33 @@ def profile_of(found: Sampled, source: str, lines: tuple[CacheLine, ...] = ()) -
             nameless += share
     total = sum(processes.values())
     # Rounding to two decimals raises one sample of 6,000 from 0.017% to 0.02%, in every such row.
-    if total > 1 + _ROUNDING + len(found.hits) * _HALF:
+    if total > 1 + _ROUNDING + len(sampled.hits) * _HALF:
         raise UserError(
-            f"profile {source} was misread: the shares of this {found.kind} sum up to {total:.1%}; "
-            "give one table of the functions' own shares (perf report --stdio --no-children)"
+            f"profile {source} was misread: the shares of this {sampled.kind} sum up to "
+            f"{total:.1%}; give one table of the functions' own shares "
+            "(perf report --stdio --no-children)"
         )
-    if found.hits and all(hit.guest for hit in found.hits):
+    if sampled.hits and all(hit.guest for hit in sampled.hits):
         raise UserError(
             f"profile {source} shows guests only: record in the guest (perf record -a), and give "
             "that profile"
         )
-    said = found.said
+    notes = sampled.notes
     if guests:
-        said += (
+        notes += (
             f"{guests:.1%} of the samples in {source} are in guests, whose functions are not "
             "judged: record in the guest for these",
         )
     alone = next(iter(processes)) if len(processes) == 1 and total >= _ALONE else ""
-    if alone and not found.everything and not _PROCESS.fullmatch(alone):
-        said += (
+    if alone and not sampled.everything and not _PROCESS.fullmatch(alone):
+        notes += (
             f"all rows of {source} are of the command {alone}: the shares are of the machine only "
             "if all CPUs were sampled (perf record -a)",
         )
         alone = ""
-    if found.hits and total < _WHOLE:
-        said += (f"the rows of {source} cover {total:.1%} of all samples",)
+    if sampled.hits and total < _WHOLE:
+        notes += (f"the rows of {source} cover {total:.1%} of all samples",)
     return Profile(
-        source, found.kind, found.event, functions, lines, found.samples, alone, found.everything,
-        nameless, min(total, 1.0), said,
+        source, sampled.kind, sampled.event, functions, lines, sampled.samples, alone,
+        sampled.everything, nameless, min(total, 1.0), notes,
     )  # fmt: skip

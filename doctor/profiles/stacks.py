@@ -40,40 +40,40 @@ def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
 def parse_folded(lines: Iterable[str], source: str) -> Sampled | None:
     """Return the hits of folded stacks, one per line: PROCESS;FRAME;...;FRAME COUNT."""
     tally, lines_read, total = Tally(), 0, 0.0
-    seen, stacks, twice, bare = 0, 0, False, 0
+    nonempty, stacks, twice, bare = 0, 0, False, 0
     for line in lines:
         if not line.strip() or line[:1] == "#":
             continue
-        seen += 1
-        found = _FOLDED.match(line.strip())
-        bare += found is None and line.count(";") > 2 and " " not in line.strip()
-        if found is None:
+        nonempty += 1
+        match = _FOLDED.match(line.strip())
+        bare += match is None and line.count(";") > 2 and " " not in line.strip()
+        if match is None:
             continue
-        frames = found["stack"].split(";")
+        frames = match["stack"].split(";")
         stacks += len(frames) > 1
-        twice |= found["after"] is not None
+        twice |= match["after"] is not None
         process = _NUMBERS.sub(r"\1", frames[0]) if len(frames) > 1 else ""
         process = "" if process in _ROOTS else clean(process)
         frames = [frame for frame in frames if frame not in ("-", "--")] or [""]
-        tally.add(_leaf(frames[-1], float(found["count"]), process))
-        lines_read, total = lines_read + 1, total + float(found["count"])
-    if bare and bare * 100 >= seen * _MOST:
+        tally.add(_leaf(frames[-1], float(match["count"]), process))
+        lines_read, total = lines_read + 1, total + float(match["count"])
+    if bare and bare * 100 >= nonempty * _MOST:
         raise UserError(
             f"profile {source} looks like folded stacks, but has no column of counts: "
             "each line must end with a blank and a number"
         )
-    if not stacks or lines_read * 100 < seen * _MOST:
+    if not stacks or lines_read * 100 < nonempty * _MOST:
         return None
-    said = (f"two counts per stack in {source}: the first one is judged",) if twice else ()
-    return _counted("folded stacks", tally.hits(), total, said=said)
+    notes = (f"two counts per stack in {source}: the first one is judged",) if twice else ()
+    return _counted("folded stacks", tally.hits(), total, notes=notes)
 
 
 def _counted(
-    kind: str, hits: Sequence[Hit], total: float, said: tuple[str, ...] = ()
+    kind: str, hits: Sequence[Hit], total: float, notes: tuple[str, ...] = ()
 ) -> Sampled | None:
     if not hits or total <= 0:
         return None
-    return Sampled(kind, tuple(hits), "", round(total), False, said, total)
+    return Sampled(kind, tuple(hits), "", round(total), False, notes, total)
 
 
 def _maps(lines: Iterable[str]) -> Iterator[tuple[str, list[str], float]]:
@@ -148,7 +148,7 @@ def parse_bpftrace(lines: Iterable[str], source: str) -> Sampled | None:
         return None
     name, entries = next(iter(maps.items()))
     hits = _map_hits(entries)
-    said = ["bpftrace does not print what it counted: samples of time are assumed"]
+    notes = ["bpftrace does not print what it counted: samples of time are assumed"]
     if len(maps) > 1:
-        said.append(f"{len(maps)} maps in {source}: the first one (@{clean(name)}) is judged")
-    return _counted("map of bpftrace", hits, sum(hit.weight for hit in hits), said=tuple(said))
+        notes.append(f"{len(maps)} maps in {source}: the first one (@{clean(name)}) is judged")
+    return _counted("map of bpftrace", hits, sum(hit.weight for hit in hits), notes=tuple(notes))

@@ -111,7 +111,7 @@ def test_report() -> None:
     found = read(REPORT)
     functions = found.functions
     assert (found.event, found.samples) == ("cycles:k", 8000)
-    assert "2 tables in x: the second one" in found.said[0]
+    assert "2 tables in x: the second one" in found.notes[0]
     assert functions["cpupri_set"] == pytest.approx(0.3443)
     assert functions["pull_rt_task"] == pytest.approx(0.0334)
     assert "main" not in functions

@@ -138,21 +138,21 @@ def test_perf_top() -> None:
     assert profile.kind == "perf top"
     assert (profile.event, profile.samples, profile.everything) == ("cycles", 90000, True)
     assert profile.functions == {"cpupri_set": 0.3}
-    assert "the second one" in profile.said[0]
+    assert "the second one" in profile.notes[0]
 
 
 def test_of_several_tables_one_is_judged() -> None:
     rows = table(names=False)
     both = read(f"before:\n{rows}\nafter:\n{rows.replace('30.00', '10.00')}")
     assert both.functions["cpupri_set"] == 0.3
-    assert both.said == ("2 tables in x: the first one ('before:') is judged",)
+    assert both.notes == ("2 tables in x: the first one ('before:') is judged",)
     events = HEADER.replace("cycles:P", "page-faults") + table() + HEADER + table()
     assert read(events).event == "cycles:P"
     # Remarks between rows do not make a second table.
     lines = rows.splitlines()
     one = read("\n".join([lines[0], "What is this?", *lines[1:]]))
     assert {name: round(share, 4) for name, share in one.functions.items()} == SHARES
-    assert not one.said
+    assert not one.notes
 
 
 def test_perf_diff() -> None:
@@ -168,7 +168,7 @@ def test_perf_diff() -> None:
         assert profile.functions["cpupri_set"] == 0.3
         assert profile.functions["new_function"] == 0.0
         assert profile.functions["gone_function"] == 0.1
-        assert any("'Baseline'" in each for each in profile.said)
+        assert any("'Baseline'" in each for each in profile.notes)
 
 
 def test_a_sum_above_100_percent_is_an_error() -> None:
@@ -228,7 +228,7 @@ def test_folded_stacks() -> None:
     assert (profile.samples, profile.nameless, profile.alone) == (10000, 0.1, "")
     two = read("a;b;cpupri_set 30 10\na;b;c 70 90\n")
     assert two.functions["cpupri_set"] == 0.3
-    assert "first" in two.said[0]
+    assert "first" in two.notes[0]
     assert "no column of counts" in refused("a;b;c;d\na;b;c;e\n" * 3)
 
 
@@ -255,7 +255,7 @@ def test_maps_of_bpftrace(text: str) -> None:
     assert profile.samples == 10000
     two = read(text + "@other[cpupri_set]: 90000\n")
     assert two.functions["cpupri_set"] == 0.21
-    assert any("2 maps" in each for each in two.said)
+    assert any("2 maps" in each for each in two.notes)
 
 
 @pytest.mark.parametrize(
@@ -385,12 +385,12 @@ def test_two_programs_of_one_name_have_one_table() -> None:
     found = parse_text(header + rows, "x")
     assert found is not None
     assert found.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
-    assert not any("tables" in each for each in found.said)
+    assert not any("tables" in each for each in found.notes)
     # In a mail without headers the second table begins with a larger share than the last one.
     twice = parse_text(rows + rows, "x")
     assert twice is not None
     assert sum(twice.functions.values()) == pytest.approx(1.0)
-    assert "2 tables" in twice.said[0]
+    assert "2 tables" in twice.notes[0]
 
 
 def test_thousands_of_single_samples_are_rounded_up() -> None:
@@ -446,7 +446,7 @@ def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
     assert found is not None
     assert found.functions == pytest.approx({"cpupri_set": 0.3})
     assert found.covered == pytest.approx(1.0)
-    assert found.said[0].startswith("70.0% of the samples in x are in guests")
+    assert found.notes[0].startswith("70.0% of the samples in x are in guests")
     guests = text.format(70, 30).splitlines()[0]
     assert "shows guests only: record in the guest" in refused(guests)
 
@@ -454,7 +454,7 @@ def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
 @pytest.mark.parametrize("share", ["inf%", "-nan%", "3O.00%"])
 def test_a_share_that_is_not_a_number_is_said(share: str) -> None:
     found = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
-    assert "1 row of x left out: the share or time is not a number" in found.said
+    assert "1 row of x left out: the share or time is not a number" in found.notes
     assert round(found.functions["cpupri_set"], 4) == 0.3
 
 

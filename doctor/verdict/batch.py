@@ -51,11 +51,11 @@ def nagios(verdict: Verdict) -> str:
 
 
 def _labels(**values: str) -> str:
-    said = []
+    labels = []
     for name, value in values.items():
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        said.append(f'{name}="{escaped}"')
-    return "{" + ",".join(said) + "}"
+        labels.append(f'{name}="{escaped}"')
+    return "{" + ",".join(labels) + "}"
 
 
 def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:

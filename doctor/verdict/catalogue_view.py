@@ -44,14 +44,16 @@ def _distributors(entry: Entry) -> list[tuple[str, str]]:
     """Return what is known about an entry in distributors' kernels, and how to look it up."""
     kernels = load_kernels()
     lines = kernels.lines
-    said = [f"{line.name}: {words}" for line in lines if (words := kernels.said(line, entry.id))]
+    rows = [
+        f"{line.name}: {words}" for line in lines if (words := kernels.statement(line, entry.id))
+    ]
     if entry.fixed_by:
         follow = ", ".join(line.name for line in lines if line.follows)
         others = ", ".join(line.name for line in lines if not line.follows)
         looks = " or ".join(dict.fromkeys(line.look for line in lines))
-        said.append(f"{follow}: by the version of the stable release that a kernel is made of")
-        said.append(f"{others}, and versions without such a release: {hint(entry, looks)}")
-    return [("kernels of distributors", ". ".join(said))] if said else []
+        rows.append(f"{follow}: by the version of the stable release that a kernel is made of")
+        rows.append(f"{others}, and versions without such a release: {hint(entry, looks)}")
+    return [("kernels of distributors", ". ".join(rows))] if rows else []
 
 
 def entry_parts(entry: Entry) -> list[RenderableType]:

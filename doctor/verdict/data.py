@@ -73,7 +73,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "title": finding.entry.title,
         "summary": finding.summary,
         "cpus": ranges(sorted(finding.cpus)),
-        "evidence": [{"where": each.where, "value": each.value} for each in finding.evidence],
+        "evidence": [
+            {"where": evidence.where, "value": evidence.value} for evidence in finding.evidence
+        ],
         **_predicted(finding.predicted),
         "kernels": finding.entry.versions,
         "fixed_in": finding.entry.fixed_in or None,

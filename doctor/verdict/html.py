@@ -32,7 +32,7 @@ def _cpus(facts: Facts) -> list[Placed]:
             unknown if cpu.node is None else cpu.node,
             unknown if cpu.llc is None else caches[cpu.llc & facts.online],
         )
-        for cpu in sorted(facts.cpus.values(), key=lambda each: each.number)
+        for cpu in sorted(facts.cpus.values(), key=lambda cpu: cpu.number)
         if cpu.number in facts.online
     ]
 
@@ -74,7 +74,7 @@ def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
 def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Section:
     facts = verdict.facts
     if facts is None:
-        kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
+        kinds = ", ".join(f"{profile.kind} ({profile.source})" for profile in verdict.profiles)
         return Section("machine", "What was judged", f"{kinds}; no machine")
     section = Section("machine", sentence, "")
     section.machine = picture(verdict, facts, plan)
@@ -90,12 +90,12 @@ def _finding_section(number: int, finding: Finding) -> Section:
         f"{number}. {finding.severity.upper()}: {entry.title}",
         f"{finding.summary}. [{entry.id}]",
     )
-    seen = [(each.where, cut_ids(each.value)) for each in finding.evidence]
-    section.folded.append(Sheet(None, "seen in", "what", code=["seen in"], rows=seen))
+    rows = [(evidence.where, cut_ids(evidence.value)) for evidence in finding.evidence]
+    section.folded.append(Sheet(None, "seen in", "what", code=["seen in"], rows=rows))
     section.folded_title = "evidence"
     if isinstance(finding.predicted, Prediction):
-        head, *said = prediction_words(finding.predicted)
-        section.parts.append(Sheet(head, "", rows=[(row,) for row in said]))
+        head, *lines = prediction_words(finding.predicted)
+        section.parts.append(Sheet(head, "", rows=[(row,) for row in lines]))
     elif isinstance(finding.predicted, Unpredicted):
         section.notes.append(f"cannot tell what it costs here: {finding.predicted.why}")
     remedy = [("what helps", finding.remedy), ("run", finding.command)]
@@ -140,10 +140,10 @@ def verdict_page(verdict: Verdict, plan: Plan | str) -> str:
     """Return the page as HTML text. ``plan`` is what make_plan() returns for the verdict."""
     sentence = _sentence(verdict, plan)
     sections = [_machine_section(verdict, sentence, plan)]
-    sections += [_finding_section(n, each) for n, each in enumerate(verdict.findings, 1)]
+    sections += [_finding_section(n, finding) for n, finding in enumerate(verdict.findings, 1)]
     if verdict.doubts or verdict.notes:
-        said = Section("notes", "Doubts and notes", "")
-        said.lacks += verdict.doubts
-        said.notes += verdict.notes
-        sections.append(said)
+        notes = Section("notes", "Doubts and notes", "")
+        notes.lacks += verdict.doubts
+        notes.notes += verdict.notes
+        sections.append(notes)
     return rendered(f"schedshard doctor: {verdict.source}", (_lead(verdict, sentence),), sections)

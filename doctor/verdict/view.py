@@ -24,7 +24,7 @@ _FINDINGS_SHOWN = 20
 def _machine(verdict: Verdict) -> RenderableType:
     facts = verdict.facts
     if facts is None:
-        kinds = ", ".join(f"{each.kind} ({each.source})" for each in verdict.profiles)
+        kinds = ", ".join(f"{profile.kind} ({profile.source})" for profile in verdict.profiles)
         return Text(f"judged: {kinds}; no machine", style="dim")
     threads = sum(not thread.stopper for thread in facts.threads)
     cpus, caches = count_of(len(facts.online), "CPU"), count_of(len(facts.llcs), "last-level cache")
@@ -42,9 +42,9 @@ def _finding(number: int, finding: Finding) -> list[RenderableType]:
     head.append(f"  {finding.entry.title}", style="bold")
     head.append(f"  [{finding.entry.id}]")
     body: list[RenderableType] = [Text(f"{finding.summary}.")] if number > 1 else []
-    for each in finding.evidence:
-        line = Text(f"- {each.where}: ", style="dim")
-        line.append(cut_ids(each.value), style="not dim")
+    for evidence in finding.evidence:
+        line = Text(f"- {evidence.where}: ", style="dim")
+        line.append(cut_ids(evidence.value), style="not dim")
         body.append(line)
     body += _predicted(finding)
     entry = finding.entry
@@ -100,7 +100,7 @@ def verdict_parts(verdict: Verdict) -> list[RenderableType]:
         parts += [Text(""), Text(f"and {hidden} more findings: --json lists all")]
     if verdict.loads:
         parts += [Text(""), domains_sheet(verdict, "Root domains", _DOMAINS_SHOWN)]
-    said = [("in doubt", doubt) for doubt in verdict.doubts]
-    said += [("note", note) for note in verdict.notes]
-    parts += [Text(f"{kind}: {text}") for kind, text in said]
+    notes = [("in doubt", doubt) for doubt in verdict.doubts]
+    notes += [("note", note) for note in verdict.notes]
+    parts += [Text(f"{kind}: {text}") for kind, text in notes]
     return parts
