@@ -3,6 +3,12 @@
 #ifndef PRIMITIVES_NAMES_H
 #define PRIMITIVES_NAMES_H
 
+#ifdef WITH_CK
+#define PRIMITIVES_CK(X) X(primitive_claim_ring, "claim-ring")
+#else
+#define PRIMITIVES_CK(X)
+#endif
+
 #define PRIMITIVES(X)                                                 \
 	X(primitive_atomic_inc, "atomic-inc")                         \
 	X(primitive_plain_inc, "plain-inc")                           \
@@ -25,6 +31,7 @@
 	X(primitive_claim_caches, "claim-caches")                     \
 	X(primitive_claim_stacks, "claim-stacks")                     \
 	X(primitive_claim_queue, "claim-queue")                       \
+	PRIMITIVES_CK(X)                                              \
 	X(primitive_cpu_counter, "cpu-counter")                       \
 	X(primitive_cpu_counter_any, "cpu-counter-any")               \
 	X(primitive_mutex_apart, "mutex-apart")                       \

@@ -116,7 +116,7 @@ static void all_are_consistent(void)
 static void a_lock_excludes_and_readers_do_not(void)
 {
 	for (const struct primitive *const *p = primitives; *p; p++) {
-		struct meeting m = { .primitive = *p, .ops = OPS, .hold = 5000 * NS };
+		struct meeting m = { .primitive = *p, .ops = OPS, .hold = 10000 * NS };
 		u64 ops;
 
 		if (!(*p)->holds)
