@@ -42,3 +42,11 @@ def read(text: str) -> Profile:
     profile = parse_text(text, "x")
     assert profile is not None
     return profile
+
+
+def refused(text: str) -> str:
+    """Return the one line of the refusal of a text, which is no profile."""
+    message = attempt(lambda: parse_text(text, "x"))
+    assert isinstance(message, str)
+    assert message.isprintable()
+    return message

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+import tarfile
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -171,3 +173,24 @@ def collect(
     """Run the collector on a tree; without a second one, both readings are the same."""
     argv = [*shell.split(), str(SCRIPT), "-r", str(first), "-R", str(second or first)]
     return subprocess.run([*argv, *map(str, arguments)], capture_output=True, text=True)
+
+
+def collected(folder: Path, first: Path, second: Path | None = None, shell: str = "sh") -> Path:
+    """Collect a tree's lists into a new folder, without a word, and return the folder."""
+    folder.mkdir()
+    done = collect(first, "-d", folder, second=second, shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+def packed(lists: Mapping[str, bytes], *more: Callable[[tarfile.TarFile], None]) -> bytes:
+    """Return a tar file of lists, as the collector writes it, with more members."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, data in lists.items():
+            info = tarfile.TarInfo(f"schedshard-doctor/{name}")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for add in more:
+            add(tar)
+    return archive.getvalue()

@@ -13,7 +13,7 @@ import pytest
 
 from doctor.collector.script import SCRIPT
 from doctor_cli import call
-from doctor_tree import DEADLINE, KTHREAD, OTHER, RR, Machine, Task, build, collect
+from doctor_tree import DEADLINE, KTHREAD, OTHER, RR, Machine, Task, build, collect, collected
 
 SHELLS = [
     shell
@@ -67,11 +67,7 @@ def machine(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_collects_the_same(machine: Path, tmp_path: Path, shell: str) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    done = collect(machine, "-d", here, shell=shell)
-    assert (done.returncode, done.stderr) == (0, "")
-    found = everything(here)
+    found = everything(collected(tmp_path / "here", machine, shell=shell))
     assert found["format"] == "schedshard-doctor 1\n"
     threads = sorted(found["threads"].splitlines())
     assert "100 100 2 7 0 0 odd) R (name" in threads
@@ -111,9 +107,7 @@ def test_keeps_no_secrets_and_no_owner(machine: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_tar_is_what_the_directory_holds(machine: Path, tmp_path: Path, shell: str) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    assert collect(machine, "-d", here, shell=shell).returncode == 0
+    here = collected(tmp_path / "here", machine, shell=shell)
     out = tmp_path / "host.tar.gz"
     assert collect(machine, "-o", out, shell=shell).returncode == 0
     with tarfile.open(out, "r:gz") as made:
@@ -215,11 +209,7 @@ def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
 
 def test_an_empty_machine_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "root/proc").mkdir(parents=True)
-    here = tmp_path / "here"
-    here.mkdir()
-    done = collect(tmp_path / "root", "-d", here)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert everything(here)["threads"] == ""
+    assert everything(collected(tmp_path / "here", tmp_path / "root"))["threads"] == ""
 
 
 def test_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,11 +227,7 @@ def test_a_list_that_ends_with_a_null_byte(tmp_path: Path, shell: str) -> None:
     for cpu, shared in ((0, b"0-1"), (1, b"0-1")):
         cache = tree / f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list"
         cache.write_bytes(shared + b"\n\0")
-    lists = tmp_path / "lists"
-    lists.mkdir()
-    done = collect(tree, "-d", lists, shell=shell)
-    assert (done.returncode, done.stderr) == (0, "")
-    found = (lists / "cpus").read_bytes()
+    found = (collected(tmp_path / "lists", tree, shell=shell) / "cpus").read_bytes()
     assert b"\0" not in found
     for cpu in (0, 1):
         name = f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list:0-1\n"

@@ -126,13 +126,10 @@ def test_the_defaults_of_push_interrupts(tmp_path: Path) -> None:
         "7.3.4": False, "6.6.50": None, "3.10.0": False,
     }  # fmt: skip
     for number, (release, on) in enumerate(cases.items()):
-        (tmp_path / str(number)).mkdir()
         facts = facts_of(tmp_path / str(number), Machine(release=release))
         assert push_ipi(facts).on is on, release
     features = {"sys/kernel/debug/sched/features": "NO_RT_PUSH_IPI X\n"}
-    (tmp_path / "features").mkdir()
     assert push_ipi(facts_of(tmp_path / "features", Machine(files=features))).on is False
-    (tmp_path / "rt").mkdir()
     realtime = Machine(release="7.3.4", files={"sys/kernel/realtime": "1\n"})
     assert push_ipi(facts_of(tmp_path / "rt", realtime)).on is True
 
@@ -241,7 +238,6 @@ def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
         tasks=[Task(100 + n, "cyclictest", allowed=str(n), voluntary=20_000) for n in range(4)],
     )  # fmt: skip
     for number, machine in enumerate((isolated, board)):
-        (tmp_path / str(number)).mkdir()
         outcome = judged(capsys, tar(tmp_path / str(number), machine))
         assert outcome.status == 0
         assert "sharing costs " in outcome.json["sentence"]
@@ -257,9 +253,8 @@ def test_intervals_meet() -> None:
 def test_impossible_rates_are_said_to_be(capsys: Capture, tmp_path: Path) -> None:
     """Also where no partition would help, and on which the verdict was 'Nothing found'."""
     for number, cgroups in enumerate(({}, partitions("root"))):
-        (at := tmp_path / str(number)).mkdir()
         machine = Machine(tasks=groups(4_000_000_000), cgroups=cgroups)
-        outcome = judged(capsys, tar(at, machine))
+        outcome = judged(capsys, tar(tmp_path / str(number), machine))
         assert (outcome.status, outcome.json["findings"]) == (3, [])
         said = outcome.json["sentence"]
         assert said.startswith("Cannot tell: ")

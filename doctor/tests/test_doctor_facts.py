@@ -15,18 +15,14 @@ from doctor.facts.archive import read_directory
 from doctor.facts.cpusets import read_cpusets
 from doctor.facts.facts import Facts, read_facts
 from doctor.facts.values import CPU_LIMIT, CpuLists, clean, cpu_list, release
-from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collect
+from doctor_tree import DEADLINE, KTHREAD, Machine, Task, build, collected
 from model.machines.topo import ranges
 
 
 def lists_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> dict[str, str]:
     one = build(tmp_path / "1", first)
     two = build(tmp_path / "2", second) if second is not None else None
-    here = tmp_path / "here"
-    here.mkdir()
-    done = collect(one, "-d", here, second=two)
-    assert (done.returncode, done.stderr) == (0, "")
-    return read_directory(here)
+    return read_directory(collected(tmp_path / "here", one, two))
 
 
 def facts_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> Facts:

@@ -32,7 +32,6 @@ def hosts(tmp_path: Path) -> Path:
         "more/cheap.tar": Machine(tasks=groups(500), release="6.6.1"),
     }
     for number, (name, machine) in enumerate(machines.items()):
-        (tmp_path / str(number)).mkdir()
         copy(tar(tmp_path / str(number), machine), folder / name)
     copy(folder / "costly.tar", folder / "twin.tar")
     (folder / "broken.tar.gz").write_bytes(b"\x1f\x8bnothing")

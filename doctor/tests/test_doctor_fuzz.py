@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from doctor.verdict.data import verdict_data
 from doctor.verdict.html import verdict_page
 from doctor.verdict.view import verdict_parts
 from doctor_cli import attempt
-from doctor_tree import Machine, build, collect
+from doctor_tree import Machine, build, collect, collected, packed
 from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
 
 LISTS = (
@@ -66,10 +64,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     )  # fmt: skip
     first = build(base / "early", early)
     second = build(base / "late", replace(early, tasks=tasks, uptime=102.0))
-    lists = base / "lists"
-    lists.mkdir()
-    assert collect(first, "-d", lists, second=second).returncode == 0
-    return read_directory(lists)
+    return read_directory(collected(base / "lists", first, second))
 
 
 @settings(deadline=None, max_examples=25)
@@ -104,13 +99,8 @@ def test_damaged_profiles_and_archives_are_read_or_refused(
     sample: dict[str, str], tmp_path: Path, data: st.DataObject
 ) -> None:
     """Bytes are cut, replaced and doubled."""
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w") as tar:
-        for name, text in sample.items():
-            member = tarfile.TarInfo(f"schedshard-doctor/{name}")
-            member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()))
-    whole = data.draw(st.sampled_from([held.getvalue(), PROFILE]))
+    archive = packed({name: text.encode() for name, text in sample.items()})
+    whole = data.draw(st.sampled_from([archive, PROFILE]))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(whole)))
         whole = whole[:at] + data.draw(NOT_NUL) + whole[data.draw(st.integers(at, len(whole))) :]
@@ -157,9 +147,6 @@ def test_a_link_in_the_tree_is_not_followed_out(tmp_path: Path) -> None:
     (secret / "cpuset.cpus").write_text("hunter2\n")
     (root / "sys/fs/cgroup/out").symlink_to(secret)
     (root / "sys/fs/cgroup/loop").symlink_to(root / "sys/fs/cgroup")
-    lists = tmp_path / "lists"
-    lists.mkdir()
-    assert collect(root, "-d", lists).returncode == 0
-    text = (lists / "cgroups").read_text()
+    text = (collected(tmp_path / "lists", root) / "cgroups").read_text()
     assert "hunter2" not in text
     assert "/loop/" not in text

@@ -7,7 +7,6 @@ Each archive is judged by a process of its own, which the kernel lets have no mo
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import random
 import resource
@@ -24,7 +23,7 @@ import pytest
 
 from doctor.facts.archive import LISTS
 from doctor.facts.values import cpu_list, merged
-from doctor_tree import Machine, Task, build, collect
+from doctor_tree import Machine, Task, build, collected, packed
 
 MEMORY = 256 << 20
 CLI = Path(__file__).resolve().parents[2]
@@ -35,21 +34,8 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The lists of a small host."""
     directory = tmp_path_factory.mktemp("host")
     tree = build(directory / "root", Machine(cpus=8, tasks=[Task(50, "worker")]))
-    (directory / "lists").mkdir()
-    assert collect(tree, "-d", directory / "lists").returncode == 0
-    return {name: (directory / "lists" / name).read_bytes() for name in LISTS}
-
-
-def packed(lists: dict[str, bytes], *more: Callable[[tarfile.TarFile], None]) -> bytes:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name, data in lists.items():
-            info = tarfile.TarInfo(f"schedshard-doctor/{name}")
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-        for add in more:
-            add(tar)
-    return held.getvalue()
+    made = collected(directory / "lists", tree)
+    return {name: (made / name).read_bytes() for name in LISTS}
 
 
 def limited() -> None:

@@ -14,7 +14,7 @@ from doctor.facts.facts import Facts, read_facts
 from doctor.known.catalogue import load_catalogue
 from doctor.known.kernels import line_of, load_kernels, state_of
 from doctor.known.offers import has_partitions, offer
-from doctor_tree import Machine, build, collect
+from doctor_tree import Machine, build, collected
 from test_doctor_verdict import groups, judged, tar
 
 ENTRIES = load_catalogue().entries
@@ -33,10 +33,7 @@ def host(directory: Path, release: str, build_text: str = "#1 SMP", **files: str
         files={"proc/sys/kernel/version": f"{build_text}\n", **more},
     )  # fmt: skip
     tree = build(directory / "tree", machine)
-    (directory / "lists").mkdir()
-    done = collect(tree, "-d", directory / "lists")
-    assert done.returncode == 0, done.stderr
-    return read_facts(read_directory(directory / "lists"), "host")
+    return read_facts(read_directory(collected(directory / "lists", tree)), "host")
 
 
 def test_the_collector_looks_for_all_signs() -> None:
@@ -136,7 +133,6 @@ def test_the_stable_release_that_a_kernel_is_made_of(
 def test_what_a_kernel_shows_counts_more_than_its_version(tmp_path: Path) -> None:
     types = {"sys__kernel__btf__vmlinux": f"{TYPES}last_update_tg_load_avg\x00"}
     symbols = {"proc__kallsyms": f"{SYMBOLS}ffffffff81000000 t task_cache_work\n"}
-    (tmp_path / "a").mkdir()
     rhel = host(tmp_path / "a", "5.14.0-570.el9_6.x86_64", **types, **symbols)
     state = state_of(ENTRIES["tg-load-avg"], rhel)
     assert state.fixed is True
@@ -146,11 +142,9 @@ def test_what_a_kernel_shows_counts_more_than_its_version(tmp_path: Path) -> Non
     assert state_of(ENTRIES["cache-scan"], rhel).has is True
     assert state_of(ENTRIES["mm-cid"], rhel).has is False
     assert state_of(ENTRIES["rt-push-ipi"], rhel).has is False
-    (tmp_path / "b").mkdir()
     bare = host(tmp_path / "b", "6.12.43", sys__kernel__btf__vmlinux=TYPES)
     assert state_of(ENTRIES["tg-load-avg"], bare).fixed is False
     # A module's symbol does not count, nor does a name that only contains the one looked for.
-    (tmp_path / "c").mkdir()
     near = host(
         tmp_path / "c", "5.14.0-570.el9_6.x86_64",
         proc__kallsyms=f"{SYMBOLS}0 t task_cache_work\t[m]\n0 t my_task_mm_cid_work\n",
@@ -169,7 +163,6 @@ def test_a_finding_says_what_the_kernel_has(capsys: Capture, tmp_path: Path) -> 
         ("fixed", f"{TYPES}last_update_tg_load_avg\x00", "low", "the cause may be another one"),
         ("open", TYPES, "medium", "does not have the fix"),
     ):
-        (tmp_path / name).mkdir()
         files = {} if types is None else {"sys/kernel/btf/vmlinux": types}
         machine = Machine(tasks=groups(500), release="5.14.0-570.el9_6.x86_64", files=files)
         outcome = judged(capsys, tar(tmp_path / name, machine), "--perf", report)
@@ -186,7 +179,6 @@ def test_nothing_is_offered_that_the_kernel_lacks(capsys: Capture, tmp_path: Pat
     assert "a backport may have them" in finding["remedy"]
     assert finding["command"] == "ls /sys/fs/cgroup/*/cpuset.cpus.partition"
     for name, symbol, has in (("a", "", False), ("b", "0 t sched_partition_write\n", True)):
-        (tmp_path / name).mkdir()
         facts = host(tmp_path / name, "4.18.0-553.el8_10.x86_64", proc__kallsyms=SYMBOLS + symbol)
         assert has_partitions(facts) is has
         remedy, command = offer(ENTRIES["cpudl"], facts)

@@ -151,9 +151,7 @@ def test_what_is_no_profile(tmp_path: Path, data: bytes, word: str) -> None:
 
 
 def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for name, word in (("nothing", "no such file"), (".", "regular file"), ("pipe", "regular")):
-        assert word in str(attempt(lambda name=name: read_profile(tmp_path / name)))  # type: ignore[misc]
+    assert "no such file" in str(attempt(lambda: read_profile(tmp_path / "nothing")))
     monkeypatch.setattr(perf_file, "TEXT_LIMIT", 1000)
     (tmp_path / "huge").write_bytes(b"x" * 2000)
     assert "larger than" in str(attempt(lambda: read_profile(tmp_path / "huge")))

@@ -68,12 +68,10 @@ def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path
     machine = Machine(tasks=tasks_of(["/system.slice/a.service"] * 3, tgid=100))
     page, _ = planned(capsys, tmp_path, machine)
     assert "t system.slice/a.service/cpus-4 4-7 '4 5 6 7'  # - -> root" in page
-    (tmp_path / "old").mkdir()
     old = replace(machine, release="6.1.0", cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}})
     page, said = planned(capsys, tmp_path / "old", old)
     assert (page, "/system.slice/a.service/cpus-4 does not" in said) == ("", True)
     inner = {f"{ROOT}/system.slice/a.service/sub": {"cgroup.type": "domain"}}
-    (tmp_path / "inner").mkdir()
     machine = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}, **inner})
     page, said = planned(capsys, tmp_path / "inner", machine)
     assert (page, "no threaded cgroup beside /system.slice/a.service/sub," in said) == ("", True)
@@ -104,10 +102,8 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     assert page.count("\np system") == 3
     assert "Or free these CPUs of real-time threads, which then lose 4 of 16" in page
     whole = Machine(tasks=tasks_of(places, first=0), llc_cpus=16, node_cpus=16)
-    (tmp_path / "whole").mkdir()
     assert planned(capsys, tmp_path / "whole", whole)[0].count("\np system") == 3
     off = replace(machine, files={"proc/sys/kernel/sched_rt_runtime_us": "-1\n"})
-    (tmp_path / "off").mkdir()
     page, said = planned(capsys, tmp_path / "off", off)
     assert not page
     assert "sched_rt_runtime_us is -1" in said
@@ -132,7 +128,6 @@ def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> No
     # Nobody knows what the kubelet reserves, unless the host was booted with the complement.
     assert "PerformanceProfile) stay as they are." in page
     for option in ("nohz_full=2-15", "systemd.cpu_affinity=0,1"):
-        (tmp_path / option).mkdir()
         full = {"sys/devices/system/cpu/nohz_full": "2-15\n"} if option[0] == "n" else {}
         machine = Machine(tasks=tasks, cgroups=tree, cmdline=option, files=full)
         page, _ = planned(capsys, tmp_path / option, machine)
@@ -150,7 +145,6 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     assert "emulatorpin vm1 7 " in page
     assert page.count(", emulator was on 0-17\n") == 3
     assert "emulatorpin vm2 17 " in page
-    (tmp_path / "full").mkdir()
     page, _ = planned(capsys, tmp_path / "full", Machine(tasks=tasks_of(places)))
     assert page.count("\nvirsh emulatorpin") == 2
     assert "none is free" in page
@@ -178,7 +172,6 @@ def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> Non
     assert page.count("echo root >a") == 3
     assert ("'echo isolated' undoes" in page, "p()" in page) == (True, False)
     isolated = replace(services(3), isolated="8-15", cmdline=boot)
-    (tmp_path / "boot").mkdir()
     page, _ = planned(capsys, tmp_path / "boot", isolated)
     assert f"Change {boot}: remove it, boot, and collect again" in page
 
@@ -191,7 +184,6 @@ def test_hostile_names_are_in_no_command(capsys: Capture, tmp_path: Path) -> Non
 
 
 def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
-    (tmp_path / "v1").mkdir()
     (tmp_path / "quiet").mkdir()
     first = Machine(
         tasks=tasks_of(["/a", "/b", "/c"]), mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",),

@@ -111,14 +111,12 @@ def test_kernel_threads_on_few_cpus(tmp_path: Path) -> None:
     }
     shapes = {}
     for name, held in rates.items():
-        (tmp_path / name).mkdir()
         shapes[name] = shape_in(tmp_path / name, big(tasks=interrupts(held)))
     assert {name: shape.cpus for name, shape in shapes.items()} == {
         "one": 1, "three": 3, "idle": 8, "all": 256,
     }  # fmt: skip
     assert not any(shape.spread or shape.group_spread for shape in shapes.values())
     assert shapes["one"].words.startswith("1 group of 1 CPU, ")
-    (tmp_path / "both").mkdir()
     both = big(tasks=[*big().tasks, *interrupts(rates["all"])])
     assert shape_in(tmp_path / "both", both).cpus in range(240, 257)
 

@@ -13,7 +13,7 @@ from doctor.profiles.known import looks_like, parse_text
 from doctor.profiles.perf_file import read_profile
 from doctor.profiles.plain import count_of, rounded_count
 from doctor.profiles.profile import Tally
-from doctor_cli import attempt, read
+from doctor_cli import attempt, read, refused
 
 HEADER = "# Samples: 20K of event 'cycles:P'\n#\n"
 # Rows of three columns in perf's own order; the shares sum up to 100%.
@@ -41,13 +41,6 @@ def table(order: str = "cds", own: str = "{:6.2f}%", names: bool = True) -> str:
 
 def shares(text: str) -> dict[str, float]:
     return {name: round(share, 4) for name, share in read(text).functions.items()}
-
-
-def refused(text: str) -> str:
-    said = attempt(lambda: parse_text(text, "x"))
-    assert isinstance(said, str)
-    assert said.isprintable()
-    return said
 
 
 @pytest.mark.parametrize("order", ["cds", "dsc", "scd", "sdc", "ds", "s", "cs"])
@@ -382,13 +375,11 @@ def test_two_programs_of_one_name_have_one_table() -> None:
             ("20.00", "x"),
         )
     )
-    found = parse_text(header + rows, "x")
-    assert found is not None
+    found = read(header + rows)
     assert found.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
     assert not any("tables" in each for each in found.notes)
     # In a mail without headers the second table begins with a larger share than the last one.
-    twice = parse_text(rows + rows, "x")
-    assert twice is not None
+    twice = read(rows + rows)
     assert sum(twice.functions.values()) == pytest.approx(1.0)
     assert "2 tables" in twice.notes[0]
 
@@ -398,8 +389,7 @@ def test_thousands_of_single_samples_are_rounded_up() -> None:
     header = "# Samples: 5K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object  Symbol\n"
     rows = [f"     0.02%  a  a  [.] f{n}\n" for n in range(3000)]
     rows = ["    46.00%  a  a  [.] main\n", *rows]
-    found = parse_text(header + "".join(rows), "x")
-    assert found is not None
+    found = read(header + "".join(rows))
     assert found.covered == 1.0
     assert "sum up to 166.0%" in refused(header + "    60.00%  a  a  [.] g\n" + "".join(rows))
 
@@ -413,9 +403,7 @@ _OTHER = {ord("0") + n: ord("\N{ARABIC-INDIC DIGIT ZERO}") + n for n in range(10
     "@[cpupri_set]: 30\n@[idle]: 10\n",
 ])  # fmt: skip
 def test_only_ascii_digits_make_numbers(text: str) -> None:
-    found = parse_text(text, "x")
-    assert found is not None
-    assert found.functions
+    assert read(text).functions
     assert parse_text(text.translate(_OTHER), "x") is None
 
 
@@ -442,8 +430,7 @@ def test_a_number_that_is_too_long_is_none(text: str) -> None:
     "a 11 1.2: {} cycles:  ffffffff81000000 cpupri_set ([kernel.kallsyms])\n",
 ])  # fmt: skip
 def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
-    found = parse_text(text.format(70, 30), "x")
-    assert found is not None
+    found = read(text.format(70, 30))
     assert found.functions == pytest.approx({"cpupri_set": 0.3})
     assert found.covered == pytest.approx(1.0)
     assert found.notes[0].startswith("70.0% of the samples in x are in guests")

@@ -13,7 +13,7 @@ from common.paths import topo_binary
 from doctor.facts.archive import read_directory
 from doctor.facts.facts import Facts, read_facts
 from doctor_cli import attempt
-from doctor_tree import Machine, build, collect
+from doctor_tree import Machine, build, collected
 
 CPU = "sys/devices/system/cpu"
 
@@ -85,9 +85,8 @@ def tree(tmp_path: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", TREES)
 def test_both_readers_agree(tmp_path: Path, name: str) -> None:
     root = tree(tmp_path, name)
-    (tmp_path / "lists").mkdir()
-    assert collect(root, "-d", tmp_path / "lists").returncode == 0
-    ours = attempt(lambda: read_facts(read_directory(tmp_path / "lists"), "host"))
+    lists = collected(tmp_path / "lists", root)
+    ours = attempt(lambda: read_facts(read_directory(lists), "host"))
     done = subprocess.run([topo_binary(), "--sysfs", root], capture_output=True, text=True)
     assert (done.returncode != 0) == (name in REFUSED)
     assert isinstance(ours, str) == (name in REFUSED), (done, ours)

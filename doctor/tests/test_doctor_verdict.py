@@ -142,7 +142,6 @@ def test_each_reason_of_the_kernel_has_a_remedy(capsys: Capture, tmp_path: Path)
             f"{ROOT}/a{n:02}": {"cpuset.cpus": "8-11", "cpuset.cpus.partition": each}
             for n, each in enumerate(state)
         } | {ROOT: {"cpuset.cpus.effective": "0-15"}}
-        (tmp_path / release).mkdir()
         machine = Machine(cgroups=tree, release=release, tasks=[Task(90, "rt", cgroup="/a00")])
         host = tar(tmp_path / release, machine)
         found = call(capsys, "doctor", host, "--json").json["findings"]
@@ -178,7 +177,6 @@ def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> No
     root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
     cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
     for name, status in (("machine-qemu.scope", 0), ("a.service", 4), ("{}.service", 4)):
-        (tmp_path / name).mkdir()
         tasks = [
             replace(task, allowed=str(4 + n), cgroup=f"/rt.slice/{name.format(n // 4)}")
             for n, task in enumerate(groups(8_000_000)[:12])
@@ -237,8 +235,6 @@ def test_a_container(capsys: Capture, tmp_path: Path) -> None:
             cgroups={ROOT: {"cpuset.cpus.effective": "4-15"}},
         )  # fmt: skip
 
-    for name in ("quiet", "busy"):
-        (tmp_path / name).mkdir()
     quiet = judged(capsys, tar(tmp_path / "quiet", machine(500)))
     assert (quiet.status, quiet.json["verdict"]) == (3, "cannot-tell")
     assert "container" in quiet.json["sentence"]
@@ -263,7 +259,6 @@ def test_a_storm_of_push_interrupts(capsys: Capture, tmp_path: Path) -> None:
         ("old", "4.14.2", True, 0, ""),
         ("off", "6.12.10", False, 0, ""),
     ):
-        (tmp_path / name).mkdir()
         features = "RT_PUSH_IPI\n" if on else "NO_RT_PUSH_IPI\n"
         changed = replace(
             machine, release=release, files={"sys/kernel/debug/sched/features": features}
@@ -395,7 +390,6 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
         ("rootless", {f"{ROOT}/app0": tree[f"{ROOT}/app0"]}, "the cgroup tree lacks its root"),
         ("bare", {}, "the cgroup tree contains no cpuset file, but a kernel writes some"),
     ):
-        (tmp_path / name).mkdir()
         outcome = judged(capsys, tar(tmp_path / name, replace(whole, cgroups=cgroups)))
         assert (outcome.status, outcome.json["findings"]) == (3, [])
         assert outcome.json["sentence"] == f"Cannot tell: {reason}."
@@ -404,7 +398,6 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
         ("without", replace(whole, cgroups={}, config=("# CONFIG_CPUSETS is not set",))),
         ("old", replace(whole, cgroups={}, release="4.19.5")),
     ):
-        (tmp_path / name).mkdir()
         outcome = judged(capsys, tar(tmp_path / name, changed))
         assert ids(outcome) == [("rd-shared", "high")], name
 
@@ -419,13 +412,11 @@ def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:
     notes = " ".join(judged(capsys, tar(tmp_path, machine)).json["notes"])
     for word in ("throttling is off", "(layered)", "interrupts wake FIFO", "BATCH", "no budget"):
         assert word in notes
-    (tmp_path / "other").mkdir()
     files["sys/kernel/sched_ext/switch_all"] = "0\n"
     machine = replace(machine, files=files, cmdline="rt_group_sched=0")
     notes = " ".join(judged(capsys, tar(tmp_path / "other", machine)).json["notes"])
     assert "threads of SCHED_EXT only" in notes
     assert "no budget" not in notes
-    (tmp_path / "hidden").mkdir()
     hidden = Machine(tasks=groups(500), kernel_threads=False)
     said = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])
     assert "hidepid" in said
