@@ -89,12 +89,38 @@ static u32 take_shard(const struct slot_part *p, u32 shard, u32 word, u32 bit, s
 	return got;
 }
 
+/*
+ * shard_near_next() past shards without words. In a set of fewer slots than shards these are many,
+ * and to visit hundreds takes microseconds.
+ */
+static bool next_with_words(const struct shard_plan *plan, const struct slot_part *p,
+			    struct shard_near_iter *near, u32 *shard)
+{
+	const u32 *from = p->from;
+
+	do {
+		u32 above = from[near->up + 1], below = from[near->down];
+
+		if (near->up < near->last)
+			near->up = above < from[near->last + 1]
+					   ? slot_home(plan, above, p->nr_words) - 1
+					   : near->last;
+		else if (near->down < near->below)
+			near->down = below < from[near->below] ? slot_home(plan, below, p->nr_words)
+							       : near->below;
+		if (!shard_near_next(near, shard))
+			return false;
+	} while (from[*shard] == from[*shard + 1]);
+	return true;
+}
+
 static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, u32 cpu,
 		      struct bounds of, u32 n, u32 *slots)
 {
 	const struct shard_slot *at = &plan->slot[cpu];
 	const struct slot_own *own = slot_own_of(p->own, cpu);
 	u32 spread = (u32)at->pos + at->shard, got = 0;
+	bool few = p->nr_words < plan->nr_shards;
 	struct shard_near_iter near;
 	u32 shard = shard_near_begin(&near, plan, cpu);
 
@@ -107,7 +133,8 @@ static u32 claim_part(const struct shard_plan *plan, const struct slot_part *p, 
 			bit = slot_own_bit(own->at);
 		}
 		got += take_shard(p, shard, word, bit, of, n - got, slots + got);
-	} while (got < n && shard_near_next(&near, &shard));
+	} while (got < n &&
+		 (few ? next_with_words(plan, p, &near, &shard) : shard_near_next(&near, &shard)));
 	return got;
 }
 

@@ -258,14 +258,6 @@ void slot_set_destroy(struct slot_set *s)
 	free_set(s);
 }
 
-/* The initial home of a slot of a part: the inverse of fill_shard(). */
-static u32 home_of(const struct shard_plan *plan, const struct slot_part *p, u32 slot)
-{
-	u32 idx = (u32)port_div64((u64)plan->nr_possible * (slot + 1) - 1, p->nr);
-
-	return plan->slot[plan->idx_to_cpu[idx]].shard;
-}
-
 static port_always_inline const struct slot_part *part_of(const struct slot_set *s, u32 slot)
 {
 	struct slot_part *const *part = s->part;
@@ -285,7 +277,7 @@ void slot_put_any(struct slot_set *s, u32 slot)
 	const struct slot_part *p = part_of(s, slot);
 
 	slot -= p->first;
-	put(p->word + (p->row ? p->row * home_of(s->plan, p, slot) : 0), p->shift, slot);
+	put(p->word + (p->row ? p->row * slot_home(s->plan, slot, p->nr) : 0), p->shift, slot);
 }
 
 /* The word with a slot's bit, if it is put for a CPU; @bit receives the bit. */
