@@ -66,7 +66,7 @@ static unsigned long that_fit(struct task_struct *p, int cpu,
 	return bits;
 }
 
-/* The levels of @cpu and of those in its run, see cpu_slot_run. */
+/* The levels of @cpu and of the CPUs after it in its run, see cpu_slot_run. */
 static u64 read_levels(const struct cpupri *cp, int cpu)
 {
 	unsigned int slot = cpu_slot[cpu];

@@ -293,7 +293,7 @@ int main(int argc, char **argv)
 		printf("%llu of %llu deadline rounds forgotten\n",
 		       (unsigned long long)atomic_load(&storm->forgotten),
 		       (unsigned long long)atomic_load(&storm->deadlines));
-	/* Linux itself sometimes forgets a deadline round. More of them are our fault. */
+	/* Linux itself forgets some deadline rounds. If more are forgotten, it is our fault. */
 	if (atomic_load(&storm->forgotten) > 5 + atomic_load(&storm->deadlines) / 10)
 		atomic_fetch_add(&faults, 1);
 	if (atomic_load(&faults))

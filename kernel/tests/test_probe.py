@@ -23,7 +23,7 @@ STALE = "[    0.251342] Oops: int3: 0000 [#1] PREEMPT SMP"
 
 
 class Guest:
-    """A stand-in for boots: lines of its log, and whether the window opened."""
+    """A stand-in for boot(): for each call a line of the log, and whether the window opened."""
 
     def __init__(self, result: Path, *boots: tuple[str, bool]) -> None:
         self._result, self._boots = result, list(boots)

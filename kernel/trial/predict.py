@@ -42,7 +42,7 @@ def predicted_ratios(
     if machine is None:
         raise UserError(
             "give the machine's file with --machine: './schedshard machine list' lists known ones, "
-            "and './schedshard machine import' makes one of a trial with costs"
+            "and './schedshard machine import' makes one from a trial with costs"
         )
     measured = {figure.name for figure in trial.figures if not figure.part}
     cpus = len(trial.host.cpus)

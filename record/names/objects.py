@@ -273,7 +273,7 @@ class Objects:
         return None
 
     def _covering(self, address: int) -> list[_Object]:
-        """Return at most _HISTORY heap objects that contained a byte at any time."""
+        """Return the newest heap objects that ever contained a byte, at most _HISTORY of them."""
         numbers: list[int] = []
         for bits, (these, starts) in self._by_size.items():
             at, most = bisect_right(starts, address) - 1, len(numbers) + _HISTORY
