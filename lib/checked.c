@@ -61,7 +61,7 @@ void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int
 
 void shard_watch_unknown(const char *kind, u32 what, const char *file, int line)
 {
-	fprintf(stderr, "schedshard: %s:%d: the set has no %s %u\n", file, line, kind, what);
+	fprintf(stderr, "schedshard: %s:%d: there is no %s %u\n", file, line, kind, what);
 	abort();
 }
 

@@ -140,6 +140,22 @@ static void starts_nowhere(void)
 {
 	schedshard_slot_claim_near(slots, 100000);
 }
+
+/* Takes an item away, with the arguments in the wrong order. */
+static void swaps_arguments(void)
+{
+	schedshard_counter_add(schedshard_counter_create(), -1, 0);
+}
+
+static void asks_with_swapped_arguments(void)
+{
+	schedshard_counter_more_than(schedshard_counter_create(), 100000, 0);
+}
+
+static void swaps_arguments_of_statistics(void)
+{
+	schedshard_cpu_counter_add(schedshard_cpu_counter_create(0), 100000, 0);
+}
 #endif
 
 int main(void)
@@ -152,10 +168,13 @@ int main(void)
 #ifdef SCHEDSHARD_CHECKED
 	ends(puts_twice, "is put, but it is free: thread ");
 	ends(puts_what_nobody_claimed, "slot 3 is put, but it is free");
-	ends(puts_beyond_the_end, "the set has no slot 1000");
+	ends(puts_beyond_the_end, "there is no slot 1000");
 	ends(puts_one_of_several_twice, "slot 3 is put, but it is free");
 	ends(puts_twice_into_a_cache, "is put, but it is free: thread ");
-	ends(starts_nowhere, "the set has no CPU 100000");
+	ends(starts_nowhere, "there is no CPU 100000");
+	ends(swaps_arguments, "there is no CPU 4294967295");
+	ends(asks_with_swapped_arguments, "there is no CPU 100000");
+	ends(swaps_arguments_of_statistics, "there is no CPU 100000");
 #endif
 	schedshard_wait_free(slot_waiters);
 	schedshard_slot_set_destroy(slots);

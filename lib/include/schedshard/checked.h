@@ -5,8 +5,8 @@
  * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of a slot that is already free in
  * its set ends the program. So that this holds for puts into a thread's cache as well, they pass
  * it by and go to the set. A put of a number that does not exist in the set ends the program, too,
- * and so does a claim for a CPU that does not exist there. A line on stderr shows the file and line
- * of the call, and who last put or claimed the thing:
+ * and so does a claim or a count for a CPU that does not exist there. A line on stderr shows the
+ * file and line of the call, and who last put or claimed the thing:
  *
  *	schedshard: pool.c:31: slot 3 is put, but it is free: thread 812 put it at pool.c:30
  *
@@ -19,12 +19,14 @@
 #define SCHEDSHARD_CHECKED_H
 
 #include "claim_wait.h"
+#include "cpu_counter.h"
+#include "shard_counter.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* End the program: a set has no such slot or CPU. */
+/* End the program: a set or counter has no such slot or CPU. */
 void shard_watch_unknown(const char *kind, u32 what, const char *file, int line);
 
 /* Note who put something; end the program if it is @free. */
@@ -89,11 +91,12 @@ static inline u32 shard_watched_n(const void *set, u32 n, const u32 *what, const
 	return n;
 }
 
-/* Return @cpu, where a claim starts; end the program if the plan has no such number. */
+/* Return @cpu, where a call starts; end the program if the plan, or NULL, has no such number. */
 static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, const char *file,
 				     int line)
 {
-	SHARD_CHECK(cpu < plan->nr_cpus ? (void)0 : shard_watch_unknown("CPU", cpu, file, line));
+	SHARD_CHECK(!plan || cpu < plan->nr_cpus ? (void)0
+						 : shard_watch_unknown("CPU", cpu, file, line));
 	(void)plan;
 	return cpu;
 }
@@ -187,6 +190,22 @@ static inline void shard_watched_slots(struct slot_set *s, u32 n, const u32 *slo
 		struct slot_poll *poll__ = (p);                                          \
 		shard_watched(poll__->set, slot_poll_claim(poll__), __FILE__, __LINE__); \
 	})
+
+#define SHARD_COUNT(c, plan_, cpu, call)                                       \
+	__extension__({                                                        \
+		__typeof__(c) counter__ = (c);                                 \
+		u32 at__ = shard_watched_from(plan_, cpu, __FILE__, __LINE__); \
+		call;                                                          \
+	})
+#define SHARD_COUNTED (counter__->lines ? counter__->lines->plan : NULL)
+#define shard_counter_add(c, cpu, n) \
+	SHARD_COUNT(c, SHARD_COUNTED, cpu, shard_counter_add(counter__, at__, n))
+#define shard_counter_more_than(c, cpu, n) \
+	SHARD_COUNT(c, SHARD_COUNTED, cpu, shard_counter_more_than(counter__, at__, n))
+#define cpu_counter_add(c, cpu, n) \
+	SHARD_COUNT(c, counter__->plan, cpu, cpu_counter_add(counter__, at__, n))
+#define cpu_counter_add_any(c, cpu, n) \
+	SHARD_COUNT(c, counter__->plan, cpu, cpu_counter_add_any(counter__, at__, n))
 
 #endif
 
