@@ -22,7 +22,7 @@
 #include "slot_claim.h"
 
 #define SLOT_CACHE_RING 8u		      /* places in a cache */
-#define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* a thread that sees so many puts no more */
+#define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* a thread that sees this many slots puts no more */
 #define SLOT_CACHE_STEP 15u		      /* @tail: a place more, and a put less */
 #define SLOT_CACHE_OFF	(1u << 30) /* @head where the kernel lacks port_heavy_barrier() */
 

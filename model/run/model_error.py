@@ -77,10 +77,10 @@ class ModelError:
         """
         about = f"90% of points are within a factor of {self.factor:.2f}"
         if not self.machines:
-            return f"never validated for {words(self.kind)}; of other kinds {about}"
+            return f"not validated for {words(self.kind)}; for other kinds {about}"
         if core not in self.cores:
             core = core or "this type of core"
-            return f"never validated for {words(self.kind)} on {core}; on others {about}"
+            return f"not validated for {words(self.kind)} on {core}; on others {about}"
         curves = f"{self.curves} curve{'s' * (self.curves != 1)}"
         machines = f"{self.machines} machine{'s' * (self.machines != 1)}"
         return f"validated on {curves} of {machines}, to {self.threads} threads: {about}"

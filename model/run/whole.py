@@ -181,7 +181,7 @@ def whole_validation(recorder: str = "exact") -> dict[str, Any]:
     mine = next((name for name in (recorder, "emulator") if _mine(known_whole(), name)), None)
     if mine is None:
         return {"kind": WORKLOAD, "curves": 0, "machines": 0, "threads": 0, "factor": 1.0,
-                "said": "never validated for whole workloads"}  # fmt: skip
+                "said": "not validated for whole workloads"}  # fmt: skip
     total = score(known_whole(), mine)
     return {
         "kind": WORKLOAD, "curves": total.pairs, "machines": total.machines,

@@ -43,7 +43,7 @@ LIMITS = (
     "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, over seeds; with --uncertainty over the ranged numbers of the machine's file",
-    "an instruction takes a cycle, a quarter after a miss of a modelled line; a call of code that "
+    "an instruction takes a cycle, or a quarter of one after a modelled miss; a call of code that "
     "was not compiled with the flags takes 100 (estimates)",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"

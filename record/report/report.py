@@ -315,7 +315,7 @@ def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
     if mean >= _QUANTA * quantum:
         return []
     return [
-        f"besides the busiest, the threads executed {mean:,} instructions on average, few quanta "
+        f"besides the busiest, threads executed {mean:,} instructions on average, a few quanta "
         f"of {quantum:,}: the host decides how much they overlap, so let them work longer"
     ]
 

@@ -90,7 +90,7 @@ class Predictor:
             self._like = (self._row,)
         elif self._row is not None:
             self._like = tuple(row for row in rows if distance(fit, row) <= FARTHEST)
-            self.why += f"; the interval covers those of {len(self._like)} machine files like it"
+            self.why += f"; the interval covers {len(self._like)} machine files like it"
 
     def of(self, figure: Figure) -> Predicted | None:
         """Return the prediction for a figure of an operation, or None."""

@@ -35,7 +35,7 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     default="host",
     show_default=True,
     metavar="C",
-    help="As for 'build'. host: the running kernel's, with the modules that are loaded.",
+    help="As for 'build'; 'host': the running kernel's, with the modules that are loaded.",
 )
 @path_option("--modules", metavar="FILE", help="lsmod's output of the machine that will run it.")
 @path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")

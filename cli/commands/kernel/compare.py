@@ -90,7 +90,7 @@ def run_comparison(
     names = asked.sides()
     limit = limit_of(asked.verdict.fail_above or "5%")
     if limit >= 1:
-        raise UserError("--fail-above must be below 100%: no change loses more of its operations")
+        raise UserError("--fail-above must be below 100%: no program can lose more operations")
     program = words_of(options["workload"])
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)

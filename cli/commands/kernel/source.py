@@ -60,7 +60,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
     "--send",
     metavar="NAME",
     default="",
-    help="Only this part, which can be sent alone, in send-NAME: a, b, c or fork.",
+    help="Write only this part, which can be sent alone, to send-NAME: a, b, c or fork.",
 )
 @path_option(
     "--onto",

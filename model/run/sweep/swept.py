@@ -53,7 +53,7 @@ def swept(rows: Sequence[Row]) -> list[Swept]:
         baseline = declared.baseline if declared is not None else None
         known = tuple(metric for metric in metrics if metric.reported in part.columns)
         if not known:
-            raise UserError(f"the rows of {name} have none of the figures of that experiment")
+            raise UserError(f"the rows of {name} contain none of the experiment's figures")
         for metric in known:
             part[f"figure {metric.name}"] = _figure(part, metric, baseline)
         present = list(dict.fromkeys(part["variant"]))

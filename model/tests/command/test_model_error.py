@@ -62,12 +62,12 @@ def test_only_curves_on_which_nothing_was_chosen_count() -> None:
     assert error == estimate([other], "locked")
     assert error.sentence("Zen 2").startswith("validated on 1 curve of 1 machine, to 16 threads")
     assert error.sentence(None) == (
-        "never validated for locked operations on this type of core; "
+        "not validated for locked operations on this type of core; "
         "on others 90% of points are within a factor of 1.20"
     )
     assert estimate([other], "far").sentence("Zen 2") == (
-        "never validated for atomics that the line's home executes; "
-        "of other kinds 90% of points are within a factor of 1.20"
+        "not validated for atomics that the line's home executes; "
+        "for other kinds 90% of points are within a factor of 1.20"
     )
 
 
