@@ -12,7 +12,6 @@
 #include "shard_counter.h"
 
 #define READ_EVERY 100u
-#define BATCH	   1024u
 
 /* State of one thread. */
 struct reader {
@@ -25,8 +24,8 @@ struct counted {
 };
 
 extern const struct primitive primitive_atomic_inc, primitive_sharded_counter,
-	primitive_cpu_counter, primitive_counter_split, primitive_counter_cached,
-	primitive_counter_striped;
+	primitive_cpu_counter, primitive_cpu_about, primitive_counter_split,
+	primitive_counter_cached, primitive_counter_striped;
 
 static void destroy(struct counted *s, const struct primitive *of)
 {
@@ -88,37 +87,6 @@ static u64 read_about(const void *counter)
 	return (u64)cpu_counter_about(counter);
 }
 
-/* The counter of sharded.c with an estimate. */
-static void *about_create(const struct primitive_place *place)
-{
-	if (primitive_label_hook)
-		primitive_label_hook("counter lines", "struct cpu_counter_line");
-	return cpu_counter_alloc(place->plan, BATCH);
-}
-
-static void about_ops(void *state, const struct primitive_thread *thread, u64 n)
-{
-	while (n--)
-		cpu_counter_add(state, thread->cpu, 1);
-}
-
-static bool about_counted(const void *state, u64 n)
-{
-	return (u64)cpu_counter_sum(state) == n;
-}
-
-static void about_destroy(void *state)
-{
-	cpu_counter_destroy(state);
-}
-
-static const struct primitive cpu_about = {
-	.create = about_create,
-	.ops = about_ops,
-	.consistent = about_counted,
-	.destroy = about_destroy,
-};
-
 #define READ(of, read, label, text)                                                              \
 	static void *read##_##of##_create(const struct primitive_place *place)                   \
 	{                                                                                        \
@@ -150,7 +118,8 @@ READ(primitive_sharded_counter, read_shards, "read-sharded",
      "schedshard's counter, one line per LLC; every 100th add sums it");
 READ(primitive_cpu_counter, read_cpus, "read-cpu",
      "schedshard's counter, one line per CPU; every 100th add sums it");
-READ(cpu_about, read_about, "read-cpu-about", "the same; every 100th add reads the estimate");
+READ(primitive_cpu_about, read_about, "read-cpu-about",
+     "the same; every 100th add reads the estimate");
 READ(primitive_counter_split, counter_peer_about, "read-split",
      "liburcu's split counter; every 100th add reads the count of all");
 READ(primitive_counter_cached, counter_peer_sum, "read-cached",

@@ -11,16 +11,7 @@ struct shared_counter {
 	u64 count;
 } port_cacheline_aligned;
 
-static void *counter_create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct shared_counter), place->home, "counter",
-			       "struct shared_counter");
-}
-
-static void counter_destroy(void *state)
-{
-	port_free(state, sizeof(struct shared_counter));
-}
+PRIMITIVE_OBJECT(shared_counter, "counter")
 
 static bool all_counted(const void *state, u64 ops)
 {
@@ -37,8 +28,8 @@ static void atomic_inc(void *state, const struct primitive_thread *thread, u64 n
 		port_add64(&c->count, 1);
 }
 
-PRIMITIVE(atomic_inc, "atomic-inc", "increment a shared counter, locked", false, counter_create,
-	  atomic_inc, all_counted, counter_destroy);
+PRIMITIVE(atomic_inc, "atomic-inc", "increment a shared counter, locked", false, create, atomic_inc,
+	  all_counted, destroy);
 
 static void plain_inc(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -57,8 +48,8 @@ static bool some_counted(const void *state, u64 ops)
 	return count <= ops && (count || !ops);
 }
 
-PRIMITIVE(plain_inc, "plain-inc", "load, add and store a shared counter, not locked", false,
-	  counter_create, plain_inc, some_counted, counter_destroy);
+PRIMITIVE(plain_inc, "plain-inc", "load, add and store a shared counter, not locked", false, create,
+	  plain_inc, some_counted, destroy);
 
 static void cas_loop(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -72,8 +63,8 @@ static void cas_loop(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-PRIMITIVE(cas_loop, "cas-loop", "increment a shared counter by compare-and-swap", false,
-	  counter_create, cas_loop, all_counted, counter_destroy);
+PRIMITIVE(cas_loop, "cas-loop", "increment a shared counter by compare-and-swap", false, create,
+	  cas_loop, all_counted, destroy);
 
 static void fetch_xor(void *state, const struct primitive_thread *thread, u64 n)
 {
@@ -95,5 +86,5 @@ static bool parity_kept(const void *state, u64 ops)
 	return READ_ONCE(c->count) == ops % 2;
 }
 
-PRIMITIVE(fetch_xor, "fetch-xor", "exclusive-or whose old value is used", false, counter_create,
-	  fetch_xor, parity_kept, counter_destroy);
+PRIMITIVE(fetch_xor, "fetch-xor", "exclusive-or whose old value is used", false, create, fetch_xor,
+	  parity_kept, destroy);

@@ -133,18 +133,11 @@ static void over(void *state, const struct primitive_thread *thread, u64 n)
 	}
 }
 
-#define HAND(id, title, text, make, run)          \
-	const struct primitive primitive_##id = { \
-		.name = title,                    \
-		.what = text,                     \
-		.holds = true,                    \
-		.create = make,                   \
-		.ops = run,                       \
-		.consistent = consistent,         \
-		.destroy = destroy,               \
-	}
-
-HAND(hand_same, "slots-used", "claim a slot, use it, put it", create_stay, same);
-HAND(hand_same_follow, "slots-used-follow", "the same: homes that follow", create_follow, same);
-HAND(hand_over, "slots-handed", "claim a slot, another thread puts it", create_stay, over);
-HAND(hand_over_follow, "slots-handed-follow", "the same: homes that follow", create_follow, over);
+PRIMITIVE(hand_same, "slots-used", "claim a slot, use it, put it", true, create_stay, same,
+	  consistent, destroy);
+PRIMITIVE(hand_same_follow, "slots-used-follow", "the same: homes that follow", true, create_follow,
+	  same, consistent, destroy);
+PRIMITIVE(hand_over, "slots-handed", "claim a slot, another thread puts it", true, create_stay,
+	  over, consistent, destroy);
+PRIMITIVE(hand_over_follow, "slots-handed-follow", "the same: homes that follow", true,
+	  create_follow, over, consistent, destroy);

@@ -54,16 +54,7 @@ static void unlock(struct mutex *m, const struct primitive_thread *thread)
 		primitive_wake(&m->word, thread);
 }
 
-static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct apart_mutex), place->home, "mutex",
-			       "struct apart_mutex");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct apart_mutex));
-}
+PRIMITIVE_OBJECT(apart_mutex, "mutex")
 
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {

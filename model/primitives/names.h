@@ -41,7 +41,7 @@
 	X(read_word_primitive_atomic_inc, "read-word")                \
 	X(read_shards_primitive_sharded_counter, "read-sharded")      \
 	X(read_cpus_primitive_cpu_counter, "read-cpu")                \
-	X(read_about_cpu_about, "read-cpu-about")                     \
+	X(read_about_primitive_cpu_about, "read-cpu-about")           \
 	X(counter_peer_about_primitive_counter_split, "read-split")   \
 	X(counter_peer_sum_primitive_counter_cached, "read-cached")   \
 	X(counter_peer_sum_primitive_counter_striped, "read-striped") \

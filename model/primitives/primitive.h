@@ -88,6 +88,20 @@ struct primitive {
 						  .consistent = consistent_,      \
 						  .destroy = destroy_ }
 
+/*
+ * Define create() and destroy() of a state that is one zeroed struct @type on the home of all
+ * threads; reports call it @label.
+ */
+#define PRIMITIVE_OBJECT(type, label)                                                             \
+	static void *create(const struct primitive_place *place)                                  \
+	{                                                                                         \
+		return primitive_alloc(sizeof(struct type), place->home, label, "struct " #type); \
+	}                                                                                         \
+	static void destroy(void *state)                                                          \
+	{                                                                                         \
+		port_free(state, sizeof(struct type));                                            \
+	}
+
 extern const struct primitive *const primitives[]; /* all of names.h, NULL-terminated */
 
 /** primitive_find - the primitive of that name, or NULL. */

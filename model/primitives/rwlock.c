@@ -16,16 +16,7 @@ struct queued_rwlock {
 	u32 wait_lock;
 } port_cacheline_aligned;
 
-static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct queued_rwlock), place->home, "rwlock",
-			       "struct queued_rwlock");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct queued_rwlock));
-}
+PRIMITIVE_OBJECT(queued_rwlock, "rwlock")
 
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {

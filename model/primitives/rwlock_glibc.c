@@ -36,16 +36,7 @@ struct glibc_rwlock {
 static_assert(offsetof(struct glibc_rwlock, cur_writer) == 24, "as in glibc's ABI on 64 bits");
 static_assert(offsetof(struct glibc_rwlock, flags) == 48, "as in glibc's ABI on 64 bits");
 
-static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct glibc_rwlock), place->home, "rwlock of glibc",
-			       "struct glibc_rwlock");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct glibc_rwlock));
-}
+PRIMITIVE_OBJECT(glibc_rwlock, "rwlock of glibc")
 
 static void read_lock(struct glibc_rwlock *lock, s32 me)
 {

@@ -26,16 +26,7 @@ struct rw_semaphore {
 	u64 wait_list[2];
 } port_cacheline_aligned;
 
-static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct rw_semaphore), place->home, "rwsem",
-			       "struct rw_semaphore");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct rw_semaphore));
-}
+PRIMITIVE_OBJECT(rw_semaphore, "rwsem")
 
 static void ops(void *state, const struct primitive_thread *thread, u64 n)
 {

@@ -17,15 +17,7 @@ struct apart_lock {
 	u64 count port_cacheline_aligned;
 };
 
-static void *create(const struct primitive_place *place)
-{
-	return primitive_alloc(sizeof(struct apart_lock), place->home, "lock", "struct apart_lock");
-}
-
-static void destroy(void *state)
-{
-	port_free(state, sizeof(struct apart_lock));
-}
+PRIMITIVE_OBJECT(apart_lock, "lock")
 
 static inline void inside(u64 *count, const struct primitive_thread *thread)
 {
