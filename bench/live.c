@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complain.h"
 #include "live_options.h"
 #include "schedshard.h"
 

@@ -14,11 +14,16 @@
 #ifndef BENCH_LIVE_H
 #define BENCH_LIVE_H
 
+#include <err.h>
+
 #include "crew.h"
 #include "ping_pong.h"
 #include "primitive.h"
 
 #define LIVE_MAX_LINES 64
+
+/* Print one line on stderr; its value is @status. Any thread may use it. */
+#define complain(status, ...) (warnx(__VA_ARGS__), (status))
 
 /**
  * struct live_sample - the result of one turn, in nanoseconds per operation

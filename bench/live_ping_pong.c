@@ -9,7 +9,6 @@
  * The first game of a pair is short; from its time follows how many turns fill the budget. The
  * players know the number before they begin, so neither waits forever.
  */
-#include "complain.h"
 #include "live.h"
 #include "sample.h"
 

@@ -12,7 +12,6 @@
  * up to one batch apart, which is little compared with a window of a thousand batches.
  * live_rounds.c makes the window longer if operations are slow.
  */
-#include "complain.h"
 #include "live.h"
 #include "sample.h"
 

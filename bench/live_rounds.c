@@ -8,7 +8,6 @@
  * The median of the turns counts. A disturbance makes two players slower, but may make contended
  * operations faster. So neither a minimum nor a lower quartile would be right.
  */
-#include "complain.h"
 #include "live.h"
 #include "sample.h"
 

@@ -41,7 +41,7 @@ SHARED = ("lib/command_line.c", "lib/cpulist.c", "bench/sample.c")
 PROGRAMS = {
     "schedshard-live": (
         *SHARED, "port/user/barrier.c", "core/*.c", *(f"lib/{name}.c" for name in LIBRARY),
-        "bench/complain.c", "bench/crew.c", "bench/live*.c", "model/primitives/*.c",
+        "bench/crew.c", "bench/live*.c", "model/primitives/*.c",
     ),
     "schedshard-measure": (*SHARED, "bench/measure*.c"),
 }  # fmt: skip

@@ -45,6 +45,7 @@ static void first_use(void)
 	CHECK(!set->summary);
 	CHECK(!shard_plan_has_cpu(set->plan, 5));
 	CHECK(!shard_plan_has_cpu(set->plan, 9));
+	CHECK(!strcmp(shard_plan_how(), "caches in /sys"));
 	sbm_destroy(set);
 }
 
@@ -404,15 +405,6 @@ static void one_cpu_and_no_node(void)
 	CHECK_EQ(plan->nr_possible, 1);
 }
 
-static void says_that_there_are_caches(void)
-{
-	const struct shard_plan *plan;
-
-	write_tree(two_llcs);
-	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK(!strcmp(shard_plan_how(), "caches in /sys"));
-}
-
 /* After a failure the next call tries again. */
 static void tries_again(void)
 {
@@ -433,12 +425,6 @@ static void files_that_contradict(void)
 	write_tree(two_llcs);
 	write_tree("cpu/cpu2/cache/index3/shared_cpu_list=1-3\n");
 	check_refused(EINVAL, "CPU 1 is in two of the lists");
-}
-
-static void files_that_are_none(void)
-{
-	write_tree("cpu/possible/\n");
-	check_refused(EISDIR, "cpu/possible");
 }
 
 /* The files agree with each other, but describe a machine that has no plan. */
@@ -613,10 +599,8 @@ int main(int argc, char **argv)
 	RUN_APART(without_sys);
 	RUN_APART(sys_is_a_file);
 	RUN_APART(one_cpu_and_no_node);
-	RUN_APART(says_that_there_are_caches);
 	RUN_APART(tries_again);
 	RUN_APART(files_that_contradict);
-	RUN_APART(files_that_are_none);
 	RUN_APART(machine_without_a_plan);
 	RUN_APART(no_memory);
 	RUN_APART(running_on_an_unlisted_cpu);
