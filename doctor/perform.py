@@ -144,7 +144,7 @@ def _leave(request: JudgeRequest, verdict: Verdict) -> int:
 
 
 def _plan(verdict: Verdict) -> Plan | str:
-    """Return the plan. If there is none, no finding tells to make one, and its remedy says why."""
+    """Return the plan, or why there is none; findings then say that instead of advising a plan."""
     from doctor.plan.plan import make_plan
 
     plan = make_plan(verdict)

@@ -131,9 +131,9 @@ static int search(const struct cpupri *cp, struct task_struct *p,
  * cpupri_find_fitness - find the CPUs that run the lowest level below a task's
  * @cp: the root domain's levels
  * @p: the task
- * @lowest_mask: where to store these CPUs, but no others than the near ones if
- *	CPUs that share the cache of @p's CPU run no RT task; undefined if there
- *	are none. NULL: is there any CPU at a lower level?
+ * @lowest_mask: where to store these CPUs. If some that share the cache of
+ *	@p's CPU run no RT task, only those are stored. If there are none, the
+ *	mask is undefined. NULL: is there any CPU at a lower level?
  * @fitness_fn: does the task fit a CPU? NULL: it fits all. If it fits none of
  *	the lower ones, the search ignores that
  *

@@ -64,7 +64,7 @@ static inline atomic_t *rto_counter(const struct rto *rto, unsigned int to,
 	return &rto->from[to * RTO_COUNTERS + shard % RTO_COUNTERS];
 }
 
-/* Let shards modulo 64 in @shards count the queue of @cpu, or no longer. */
+/* Make @shards (modulo 64) count the queue of @cpu, or stop counting it. */
 static inline void rto_count(struct rto *rto, int cpu, u64 shards, int add)
 {
 	unsigned int to;
@@ -97,7 +97,7 @@ static inline bool rto_reaches(u64 shards, u64 places, int cpu)
 	return shards & cpu_shard_bit(cpu) && places & cpu_place_bit(cpu);
 }
 
-/* The tasks that wait on @cpu may run in @shards; 0: no task waits. */
+/* Publish the @shards where tasks that wait on @cpu may run; 0: none waits. */
 static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 			       u64 shards)
 {
@@ -116,7 +116,7 @@ static inline void rto_publish(struct rto *rto, int cpu, struct rto_rq *own,
 
 	state = rto_state(cpu, shards);
 	old = rto_state(cpu, old_shards);
-	/* At RTO_ANY the shards that counted the queue still do. */
+	/* At RTO_ANY the shards that counted the queue still count it. */
 	if (state == RTO_LEAVES)
 		own->counting = rto_abroad(cpu, shards);
 	else if (state != RTO_ANY)

@@ -195,5 +195,5 @@ class Locals:
 
 
 def covering(frames: Iterable[Frame], address: int) -> list[Frame]:
-    """Return the frames that contained a byte at any time, the smallest first."""
+    """Return the frames that ever contained a byte, the smallest first."""
     return sorted((f for f in frames if f.sp <= address < f.end), key=lambda f: f.end - f.sp)

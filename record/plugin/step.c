@@ -157,7 +157,7 @@ static bool is_alone(uint32_t self)
 	       host_now() - __atomic_load_n(&plugin.state->resting, __ATOMIC_RELAXED) > PATIENCE_NS;
 }
 
-/* Set how far a CPU may be ahead that has met no other CPU since @told. */
+/* Set how far ahead a CPU may be if it has met no other CPU since @told. */
 static void go_apart(struct vcpu *v)
 {
 	uint64_t quantum = plugin.watch.quantum, most = quantum * plugin.apart;

@@ -81,7 +81,7 @@ struct plugin_state {
  * @vcpu: by number
  * @nr_vcpus: how many
  * @alone: quanta that the only running vCPU may be ahead; 0: one
- * @apart: quanta that a vCPU may be ahead that has met no other for long; 0: one
+ * @apart: quanta that a vCPU may be ahead if it has met no other for long; 0: one
  * @state: the part that changes; processes of one recording share it
  */
 struct plugin {

@@ -44,7 +44,7 @@ struct watch_range {
 
 /**
  * struct watch_part - one range of a counted function
- * @entry: its first instruction, 0 for a part that only jumps reach
+ * @entry: its first instruction, 0 for a part that is reached only by jumps
  * @function: index of its name
  */
 struct watch_part {
