@@ -47,6 +47,11 @@ static void tear_down(u32 bits)
 	shard_plan_free(plan);
 }
 
+static u64 sum(const u64 *of, u32 nr)
+{
+	return nr ? *of + sum(of + 1, nr - 1) : 0;
+}
+
 static void claim_and_put(u32 thread)
 {
 	for (u32 i = 0; i < ROUNDS;) {
@@ -67,14 +72,11 @@ static void everyone_gets_a_turn(void)
 {
 	for (u32 way = 0; way < 12; way++) {
 		u32 bits = 1 + way % 3;
-		u64 all = 0;
 
 		timeout = way / 6 ? 20000 : -1;
 		set_up(way / 3 % 2 ? SLOT_FOLLOW : 0, bits);
 		run_threads(claim_and_put);
-		for (u32 cpu = 0; cpu < 8; cpu++)
-			all += used[cpu];
-		CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+		CHECK_EQ(sum(used, 8), (u64)NR_THREADS * ROUNDS);
 		tear_down(bits);
 	}
 }
@@ -107,17 +109,13 @@ static void claim_slots(u32 thread)
 
 static void slots_have_one_owner(void)
 {
-	u64 all = 0;
-
 	set_up(0, 0);
 	slots = slot_set_alloc(plan, 2, 0);
 	CHECK(slots);
 	run_threads(claim_slots);
 	CHECK_EQ(slot_set_size(slots), 6);
 	CHECK_EQ(slot_set_nr_free(slots), 6);
-	for (u32 slot = 0; slot < 6; slot++)
-		all += slot_used[slot];
-	CHECK_EQ(all, (u64)NR_THREADS * ROUNDS);
+	CHECK_EQ(sum(slot_used, 6), (u64)NR_THREADS * ROUNDS);
 	slot_set_destroy(slots);
 	tear_down(0);
 }
@@ -148,7 +146,7 @@ static void slots_that_move_have_one_owner(void)
 	CHECK(slots);
 	run_threads(claim_and_put_elsewhere);
 	CHECK_EQ(slot_set_nr_free(slots), 3);
-	CHECK_EQ(moved[0] + moved[1] + moved[2], (u64)NR_THREADS * ROUNDS);
+	CHECK_EQ(sum(moved, 3), (u64)NR_THREADS * ROUNDS);
 	slot_set_destroy(slots);
 	tear_down(0);
 }
@@ -190,13 +188,9 @@ static void claim_by_polling(u32 thread)
 static void polling_beside_sleeping(void)
 {
 	for (u32 bits = 1; bits < 4; bits++) {
-		u64 all = 0;
-
 		set_up(bits % 2 ? 0 : SLOT_FOLLOW, bits);
 		run_threads(claim_by_polling);
-		for (u32 cpu = 0; cpu < 8; cpu++)
-			all += used[cpu];
-		CHECK_EQ(all, (u64)NR_THREADS * (ROUNDS / 4));
+		CHECK_EQ(sum(used, 8), (u64)NR_THREADS * (ROUNDS / 4));
 		tear_down(bits);
 	}
 }

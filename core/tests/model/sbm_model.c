@@ -33,27 +33,6 @@ static void check_empty(struct model *m)
 		CHECK_EQ(sbm_seems_empty(m->b), !weight);
 }
 
-static void change(struct model *m)
-{
-	u32 idx = any_idx(m), cpu = cpu_at(m, idx);
-
-	switch (test_below(&m->random, 4)) {
-	case 0:
-		sbm_set(m->b, cpu);
-		m->set[idx] = true;
-		break;
-	case 1:
-		sbm_clear(m->b, cpu);
-		m->set[idx] = false;
-		break;
-	case 2:
-		empty_shard_of(m, cpu);
-		break;
-	default:
-		CHECK_EQ(sbm_test(m->b, cpu), m->set[idx]);
-	}
-}
-
 static void check(struct model *m)
 {
 	switch (test_below(&m->random, 3)) {

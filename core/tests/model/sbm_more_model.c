@@ -95,27 +95,6 @@ static void from_mask(struct model *m)
 		m->set[idx] = test_bit(m->mask, cpu_at(m, idx));
 }
 
-static void change(struct model *m)
-{
-	u32 idx = any_idx(m), cpu = cpu_at(m, idx);
-
-	switch (test_below(&m->random, 4)) {
-	case 0:
-		CHECK_EQ(sbm_test_and_set(m->b, cpu), m->set[idx]);
-		m->set[idx] = true;
-		break;
-	case 1:
-		CHECK_EQ(sbm_test_and_clear(m->b, cpu), m->set[idx]);
-		m->set[idx] = false;
-		break;
-	case 2:
-		empty_shard_of(m, cpu);
-		break;
-	default:
-		CHECK_EQ(sbm_test(m->b, cpu), m->set[idx]);
-	}
-}
-
 static void check(struct model *m)
 {
 	switch (test_below(&m->random, 7)) {

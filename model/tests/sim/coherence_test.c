@@ -302,10 +302,6 @@ int main(void)
 		what_is_constant_takes_as_long,
 		writing_what_is_constant_ends_the_program,
 	};
-	unsigned int n = sizeof(test) / sizeof(test[0]);
 
-	for (unsigned int i = 0; i < n; i++)
-		test[i]();
-	printf("%u passed, 0 failed\n", n);
-	return 0;
+	return TOY_RUN(test);
 }

@@ -239,10 +239,6 @@ int main(void)
 		a_record_has_the_place_and_size_of_its_accesses,
 		interrupts_end_computing,
 	};
-	unsigned int n = sizeof(test) / sizeof(test[0]);
 
-	for (unsigned int i = 0; i < n; i++)
-		test[i]();
-	printf("%u passed, 0 failed\n", n);
-	return 0;
+	return TOY_RUN(test);
 }

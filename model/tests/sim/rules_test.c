@@ -304,10 +304,6 @@ int main(void)
 		stores_to_a_line_on_its_way_merge,
 		a_group_with_a_copy_serves_its_loads_meanwhile,
 	};
-	unsigned int n = sizeof(test) / sizeof(test[0]);
 
-	for (unsigned int i = 0; i < n; i++)
-		test[i]();
-	printf("%u passed, 0 failed\n", n);
-	return 0;
+	return TOY_RUN(test);
 }

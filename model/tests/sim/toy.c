@@ -71,3 +71,11 @@ void toy_end(void)
 	model_free(&model);
 	machine_free(machine);
 }
+
+int toy_run(void (*const *test)(void), unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		test[i]();
+	printf("%u passed, 0 failed\n", n);
+	return 0;
+}

@@ -72,6 +72,11 @@ struct spin {
 /* A fresh simulated toy; @protocol: extra lines for its [protocol] table. */
 void toy_begin(const char *protocol, uint64_t seed);
 void toy_end(void);
+
+/* The end of main(): run all tests of an array. */
+#define TOY_RUN(test) toy_run(test, sizeof(test) / sizeof((test)[0]))
+int toy_run(void (*const *test)(void), unsigned int n);
+
 const struct model *toy_model(void);
 
 /* Runs a script; compiled with instrumentation. */
