@@ -67,7 +67,7 @@ def rendered(
 ) -> str:
     """Return a page as text, of which the first leads are ``shown`` and the others folded.
 
-    The page loads nothing else, not even from a network. With ``provenance`` it ends with it.
+    The page loads nothing else, not even from a network. A given ``provenance`` ends it.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: tables do not need it
 

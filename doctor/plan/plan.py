@@ -364,8 +364,8 @@ p() (
 )
 u() ( cd "./$1" && echo member >cpuset.cpus.partition && echo "$2" >cpuset.cpus )"""
 _THREADS = """\
-# t CGROUP CPUS LISTS makes a cgroup for threads of its parent. The threads that may run on one of
-# the lists only move into it; then t goes on like p. v CGROUP undoes t.
+# t CGROUP CPUS LISTS makes a threaded cgroup, and moves into it those threads of its parent whose
+# CPUs are one of the lists. Then t goes on like p. v CGROUP undoes t.
 t() {
   ( n=$(basename "$1"); cd "$(dirname "./$1")" && mkdir "$n" && echo threaded >"$n/cgroup.type" ||
     exit

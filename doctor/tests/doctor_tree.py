@@ -176,7 +176,7 @@ def collect(
 
 
 def collected(folder: Path, first: Path, second: Path | None = None, shell: str = "sh") -> Path:
-    """Collect a tree's lists into a new folder, without a word, and return the folder."""
+    """Collect a tree's lists silently into a new folder, and return the folder."""
     folder.mkdir()
     done = collect(first, "-d", folder, second=second, shell=shell)
     assert (done.returncode, done.stderr) == (0, "")

@@ -49,7 +49,7 @@ def measure_host(limit: int) -> dict[str, Any]:
 
 def _make_machine_file() -> None:
     path = host_path()
-    print(f"schedshard: {path} does not exist yet: it is measured first", file=sys.stderr)
+    print(f"schedshard: no {path} yet: this host is measured first", file=sys.stderr)
     make_parent(path)
     check_writable(path)
     need_sweep("to measure this host's machine file")

@@ -57,7 +57,7 @@ def core_of(machine: str) -> str | None:
 
 
 def core_costs(name: str) -> Costs:
-    """Return the costs of a type of core with its vendor's protocol; raise a UserError for none."""
+    """Return the costs of a type of core, which must exist, with its vendor's protocol."""
     cores = _table("cores")
     if name not in cores:
         raise unknown_name("core", name, sorted(cores))

@@ -52,7 +52,7 @@ class Machine:
 
     @cached_property
     def sha256(self) -> str:
-        """Return the SHA-256 in hex of the file; if it names a core, of what it says with that."""
+        """Return the SHA-256 in hex of the file, or of its content with the core that it names."""
         data = read_toml(self.path, "machine file")
         if "core" not in data:
             return sha256_file(self.path)

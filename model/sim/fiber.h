@@ -19,7 +19,7 @@ struct fiber {
 	struct fiber *to;	 /* the fiber that it switched to last */
 	char *stack_top;
 	size_t stack_size;
-	void *local; /* thread pointer of a thread's own stack, or NULL */
+	void *local; /* thread pointer to set when the fiber runs; NULL: do not change it */
 	bool done;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why these functions of the C library are enough. The emulator takes the guest's time from
- * clock_gettime(CLOCK_MONOTONIC) alone. It sleeps until a timer is due in one place, its main
- * loop's ppoll(), whose time-out is the guest's time until then. The model gets that deadline, and
- * the sleep ends when the model reaches it.
+ * clock_gettime(CLOCK_MONOTONIC) alone. Only in its main loop's ppoll() does it sleep until a timer
+ * is due, and the time-out is the guest's time until then. The model gets that deadline, and the
+ * sleep ends when the model reaches it.
  *
  * Code may also read the time stamp counter by an instruction. While the model's time counts, this
  * instruction faults (PR_SET_TSC), and this file's handler supplies the value. The faults begin

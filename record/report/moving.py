@@ -261,7 +261,7 @@ def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
 def _moved(pieces: Sequence[_Piece], thing: Thing | None) -> list[_Piece]:
     """Return the pieces to move: all but the first, or all but those that cannot move.
 
-    With ``thing`` only allocated objects like that one move.
+    If ``thing`` is given, only allocated objects of its kind move.
     """
     stays = [p for p in pieces if thing is not None and not _is_of(p, thing)]
     stays = stays or [next((p for p in pieces if not p.ours), pieces[0])]
