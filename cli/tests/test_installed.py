@@ -18,8 +18,7 @@ ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report", "tria
 # Modules that import the extra's packages: need_sweep() runs before each of them is imported.
 BEHIND = {
     "model.run.sweep.compare", "model.run.sweep.file", "model.run.sweep.prepare",
-    "model.run.sweep.run", "model.run.sweep.swept", "model.tables.compare",
-    "model.tables.sweep",
+    "model.run.sweep.run", "model.tables.compare", "model.tables.sweep",
 }  # fmt: skip
 IMPORT_ALL = """
 import importlib, pkgutil, sys

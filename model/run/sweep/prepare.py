@@ -8,13 +8,12 @@ from common.errors import UserError
 from common.output import check_writable
 from common.paths import sim_binary
 from common.provenance import commit, sha256_file
-from model.machines.presets import load_machine, machine_topology
+from model.machines.presets import Machine, load_machine
 from model.run.experiment import load_experiment
 from model.run.sweep.file import read_rows
 from model.run.sweep.sweep import (
     DEFAULT_CAP,
     Row,
-    SweepMachine,
     SweepPoint,
     SweepRequest,
     missing,
@@ -60,7 +59,7 @@ def prepare(options: SweepOptions) -> Prepared:
             )
     names = options.machines or tuple(experiment.machine for experiment in experiments)
     caps = tuple(dict.fromkeys(options.caps)) or (DEFAULT_CAP,)
-    machines = tuple(map(_machine, dict.fromkeys(names)))
+    machines = tuple(map(load_machine, dict.fromkeys(names)))
     _check_names(machines)
     request = SweepRequest(
         machines, experiments, tuple(dict.fromkeys(options.variants)), caps,
@@ -73,18 +72,13 @@ def prepare(options: SweepOptions) -> Prepared:
     return Prepared(points, missing(points, rows), rows, left_out)
 
 
-def _machine(name: str) -> SweepMachine:
-    machine = load_machine(name)
-    return SweepMachine(machine, machine.sha256, machine_topology(machine))
-
-
-def _check_names(machines: tuple[SweepMachine, ...]) -> None:
+def _check_names(machines: tuple[Machine, ...]) -> None:
     """Raise a UserError if two machines have the same name, because names identify rows."""
-    by_name: dict[str, SweepMachine] = {}
-    for place in machines:
-        other = by_name.setdefault(place.machine.name, place)
-        if other is not place:
+    by_name: dict[str, Machine] = {}
+    for machine in machines:
+        other = by_name.setdefault(machine.name, machine)
+        if other is not machine:
             raise UserError(
-                f"{place.machine.path} and {other.machine.path} are both called "
-                f"'{place.machine.name}': give them different names"
+                f"{machine.path} and {other.path} are both called '{machine.name}': "
+                "give them different names"
             )

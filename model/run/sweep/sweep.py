@@ -8,11 +8,12 @@ This file only computes: the points to run, the contents of rows, and which rows
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from common.errors import UserError, check_names
 from model.machines.placement import in_order
-from model.machines.presets import Machine
+from model.machines.presets import Machine, cpu_count
 from model.run.experiment import Experiment
 from model.run.run import (
     Point,
@@ -53,24 +54,10 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class SweepMachine:
-    """A machine with what a plan needs."""
-
-    machine: Machine
-    sha256: str
-    topology: Mapping[str, Any]
-
-    @property
-    def cpus(self) -> int:
-        """Return the number of the machine's CPUs."""
-        return len(self.topology["cpus"])
-
-
-@dataclass(frozen=True)
 class SweepRequest:
     """A request for every combination of its values. Empty ``variants`` or ``cpus`` means all."""
 
-    machines: tuple[SweepMachine, ...]
+    machines: tuple[Machine, ...]
     experiments: tuple[Experiment, ...]
     variants: tuple[str, ...]
     caps: tuple[int, ...]
@@ -106,53 +93,45 @@ def metric_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({name for row in rows for name in row} - set(KEY) - set(FACTS))
 
 
-def caches_of(topology: Mapping[str, Any], cpus: int, placement: str = "os") -> int:
+def caches_of(machine: Machine, cpus: int, placement: str = "os") -> int:
     """Return the number of last-level caches of the CPUs that a placement uses first."""
-    used = in_order(topology["cpus"], placement)[:cpus]
+    used = in_order(machine.cpus, placement)[:cpus]
     return len({(cpu["package"], cpu["node"], cpu["llc"]) for cpu in used})
 
 
 def plan_sweep(request: SweepRequest) -> tuple[list[SweepPoint], list[str]]:
     """Return all points, and sentences on numbers of CPUs for which a machine is too small."""
-    _check_variants(request)
+    known = {v.name for experiment in request.experiments for v in experiment.variants}
+    names = " or ".join(experiment.name for experiment in request.experiments)
+    check_names(f"variant of {names}", request.variants, known)
     points: list[SweepPoint] = []
     left_out: list[str] = []
-    for place in request.machines:
-        counts = [n for n in request.cpus if n <= place.cpus] if request.cpus else [place.cpus]
+    for machine in request.machines:
+        have = cpu_count(machine)
+        counts = [n for n in request.cpus if n <= have] if request.cpus else [have]
         too_many = sorted(set(request.cpus) - set(counts))
         if too_many:
             left_out.append(
-                f"{place.machine.name} has {place.cpus} CPUs: left out "
-                f"{', '.join(map(str, too_many))}"
+                f"{machine.name} has {have} CPUs: left out {', '.join(map(str, too_many))}"
             )
         for experiment in request.experiments:
-            names = {variant.name for variant in experiment.variants}
-            wanted = tuple(name for name in request.variants if name in names)
+            own = {variant.name for variant in experiment.variants}
+            wanted = tuple(name for name in request.variants if name in own)
             if request.variants and not wanted:
                 continue
-            for cap in request.caps:
-                for cpus in counts:
-                    llcs = caches_of(place.topology, cpus, request.placement)
-                    for seed in range(1, request.seeds + 1):
-                        run = RunRequest(
-                            experiment, place.machine, place.cpus, cpus, seed,
-                            request.placement, wanted, (cpus,), cap=cap,
-                        )  # fmt: skip
-                        points += _points(request, place, run, llcs)
+            seeds = range(1, request.seeds + 1)
+            for cap, cpus, seed in product(request.caps, counts, seeds):
+                run = RunRequest(
+                    experiment, machine, have, cpus, seed, request.placement, wanted, (cpus,),
+                    cap=cap,
+                )  # fmt: skip
+                points += _points(request, run)
     if not points:
         raise UserError(f"nothing to run: {'; '.join(left_out)}")
     return points, left_out
 
 
-def _check_variants(request: SweepRequest) -> None:
-    known = {v.name for experiment in request.experiments for v in experiment.variants}
-    names = " or ".join(experiment.name for experiment in request.experiments)
-    check_names(f"variant of {names}", request.variants, known)
-
-
-def _points(
-    request: SweepRequest, place: SweepMachine, run: RunRequest, llcs: int
-) -> list[SweepPoint]:
+def _points(request: SweepRequest, run: RunRequest) -> list[SweepPoint]:
     plan = plan_run(run)
     return [
         SweepPoint(
@@ -160,18 +139,18 @@ def _points(
             point,
             {
                 "experiment": run.experiment.name,
-                "machine": place.machine.name,
+                "machine": run.machine.name,
                 "variant": point.variant.name,
                 "cap": run.cap,
                 "cpus": point.cpus,
                 "seed": run.seed,
                 "placement": run.placement,
                 "params": json.dumps(point_params(run, point.variant), sort_keys=True),
-                "machine_sha256": place.sha256,
+                "machine_sha256": run.machine.sha256,
                 "simulator_sha256": request.simulator_sha256,
                 "added": request.added,
                 "commit": request.commit,
-                "llcs": llcs,
+                "llcs": caches_of(run.machine, point.cpus, run.placement),
             },
         )
         for point in plan.points

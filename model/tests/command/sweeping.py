@@ -5,18 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.machines.presets import load_machine, machine_topology
+from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
-from model.run.sweep.sweep import Row, SweepMachine, SweepRequest, make_row
+from model.run.sweep.sweep import Row, SweepRequest, make_row
 
 SMALL = ("--experiment", "cpumask-yield", "--machine", "epyc-7763-2s")
 
 
 def request(**changes: Any) -> SweepRequest:
-    machine = load_machine("epyc-7763-2s")
-    topology = machine_topology(machine)
     given: dict[str, Any] = {
-        "machines": (SweepMachine(machine, "m" * 64, topology),),
+        "machines": (load_machine("epyc-7763-2s"),),
         "experiments": (load_experiment("cpumask-yield"),),
         "variants": ("global", "sbm"),
         "caps": (64,),

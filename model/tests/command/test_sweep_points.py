@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from model.machines.presets import load_machine, machine_topology
+from model.machines.presets import load_machine
 from model.run.experiment import load_experiment
 from model.run.run import point_argv
 from model.run.sweep.sweep import Row, caches_of, make_row, missing, plan_sweep
-from model.run.sweep.swept import swept
+from model.tables.sweep import swept
 from sweeping import raw, request, rows_of
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
@@ -46,8 +46,8 @@ def test_wrong_names_and_nothing_to_run() -> None:
 
 
 def test_facts_follow_the_placement() -> None:
-    topology = machine_topology(load_machine("epyc-7763-2s"))
-    assert [caches_of(topology, 16, how) for how in ("compact", "scatter")] == [1, 16]
+    machine = load_machine("epyc-7763-2s")
+    assert [caches_of(machine, 16, how) for how in ("compact", "scatter")] == [1, 16]
     (point,) = plan_sweep(request(variants=("sbm",), cpus=(16,), placement="compact"))[0]
     assert (point.known["placement"], point.known["llcs"]) == ("compact", 1)
     argv = point_argv(point.plan, point.point)
