@@ -3,11 +3,8 @@
 
 fidelity.py           predict each point, write machines/published/residuals.toml and the page
                       docs/results/fidelity.md with its plot
-fidelity.py --new     the same, but predict only curves whose points residuals.toml lacks: for a
-                      new curve while neither model nor machines changed
-fidelity.py --check   only print the three figures of each curve; status 1 if the page differs
-fidelity.py FILE      the same figures for the curves of another file, or for a trial's trial.json;
-                      nothing written
+fidelity.py FILE      print the same figures for the curves of another file, or for a trial's
+                      trial.json; nothing is written
 
 A point is inside if its interval contains it. The interval is estimated without any curve of the
 same machine. build/results keeps each prediction as long as simulator, machine and samples stay the
@@ -136,14 +133,6 @@ def residuals_of(curve: dict[str, Any], base: Path, cores: Mapping[str, str]) ->
             )
         )  # fmt: skip
     return made
-
-
-def kept_of(curve: dict[str, Any]) -> list[Residual]:
-    """Return a curve's residuals in the table if they cover exactly its points, or nothing."""
-    mine = [residual for residual in known_residuals() if residual.curve == curve["name"]]
-    measured = [ns for _, ns in curve.get(PAIRS) or curve["points"]]
-    same = [f"{ns:.5g}" for ns in measured] == [f"{r.measured:.5g}" for r in mine]
-    return mine if same else []
 
 
 def scores_of(mine: Sequence[Residual], known: Sequence[Residual]) -> list[Score]:
@@ -287,11 +276,10 @@ def draw(known: Sequence[Residual]) -> None:
     Image.open(drawn).convert("RGB").quantize(256).save(PLOT, optimize=True)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Score all curves, or those of another file; return the exit status."""
-    files = [Path(word) for word in arguments if not word.startswith("--")]
-    path = files[0] if files else CURVES
-    base = path.parent if files else ROOT / "machines"
+def main(arguments: Sequence[str]) -> None:
+    """Score all curves, or those of another file."""
+    path = Path(arguments[0]) if arguments else CURVES
+    base = path.parent if arguments else ROOT / "machines"
     if path.suffix == ".json":
         base = Path(tempfile.mkdtemp(prefix="schedshard-"))
         atexit.register(shutil.rmtree, base)
@@ -299,28 +287,19 @@ def main(arguments: Sequence[str]) -> int:
     else:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     curves, cores = table["curve"], table["cores"]
-    kept = kept_of if "--new" in arguments else lambda _: []
-    by_curve = [kept(curve) or residuals_of(curve, base, cores) for curve in curves]
-    mine = [residual for points in by_curve for residual in points]
-    known = list(known_residuals()) if files else mine
+    mine = [residual for curve in curves for residual in residuals_of(curve, base, cores)]
+    known = list(known_residuals()) if arguments else mine
     scores = scores_of(mine, known)
     print("\n".join([*lines(scores), "", *kinds(scores, known)]))
-    if files:
-        return 0
-    page = page_with(scores, known)
-    if "--check" in arguments:
-        same = page == PAGE.read_text(encoding="utf-8")
-        same = same and residual_text(curves, known) == RESIDUALS.read_text(encoding="utf-8")
-        return 0 if same else 1
-    RESIDUALS.write_text(residual_text(curves, known), encoding="utf-8")
-    PAGE.write_text(page, encoding="utf-8")
-    draw(known)
-    return 0
+    if not arguments:
+        RESIDUALS.write_text(residual_text(curves, known), encoding="utf-8")
+        PAGE.write_text(page_with(scores, known), encoding="utf-8")
+        draw(known)
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        main(sys.argv[1:])
     except UserError as error:
         print(f"fidelity: {error}", file=sys.stderr)
         sys.exit(error.status)

@@ -3,7 +3,6 @@
 
 result_tables.py            run what is missing, and write the tables into the pages
 result_tables.py TABLE...   only these
-result_tables.py --check    only report tables of the pages that differ; exit status 1 if any do
 
 build/results keeps a run as long as its simulator, machine file and experiment file stay the same.
 So an interrupted program continues where it stopped. In a page, the table stands between the lines
@@ -198,16 +197,13 @@ def place(name: str) -> re.Pattern[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Make the tables with these names, or all; return the exit status."""
-    check = "--check" in arguments
-    names = [name for name in arguments if name != "--check"]
     tables = all_tables()
-    if unknown := set(names) - {table["name"] for table in tables}:
+    if unknown := set(arguments) - {table["name"] for table in tables}:
         known = ", ".join(table["name"] for table in tables)
         print(f"results: no table {sorted(unknown)[0]!r}, only {known}", file=sys.stderr)
         return 2
-    status = 0
     for table in tables:
-        if names and table["name"] not in names:
+        if arguments and table["name"] not in arguments:
             continue
         made = "\n".join(lines(table)) + "\n"
         for page in table["pages"]:
@@ -219,11 +215,9 @@ def main(arguments: Sequence[str]) -> int:
                 return 2
             new = old[: match.end(1)] + made + old[match.start(2) :]
             if new != old:
-                status = 1 if check else 0
-                print(f"results: {page}: {table['name']} {'differs' if check else 'is new'}")
-                if not check:
-                    path.write_text(new, encoding="utf-8")
-    return status
+                print(f"results: {page}: {table['name']} is new")
+                path.write_text(new, encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

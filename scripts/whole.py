@@ -6,11 +6,9 @@ before and after the change, under both recorders: on the model's own clock (`re
 in the emulator. The effect is the ratio of operations per second, after to before.
 
     scripts/whole.py                 predict all pairs, and write the predictions and the page
-    scripts/whole.py --new           predict pairs without a prediction; --most N: N of them
+    scripts/whole.py --new           predict pairs without a prediction
     scripts/whole.py --page          write the page from the predictions that are there
-    scripts/whole.py --check         exit with 1 if the page is not what the predictions say
     scripts/whole.py --only CASE     predict and print the pairs of one program; write nothing
-    scripts/whole.py --file FILE     the same for the pairs of another file
 """
 
 import json
@@ -210,48 +208,36 @@ def draw(wholes: Sequence[Whole]) -> None:
     Image.open(drawn).convert("RGB").quantize(64).save(PLOT, optimize=True)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Predict, and write or check; return the exit status."""
-    named = dict(pairwise(arguments))
-    path = Path(named.get("--file", PAIRS))
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
-    if not {"--page", "--check"} & set(arguments):
-        pairs = [pair for pair in data["pair"] if pair["case"] == named.get("--only", pair["case"])]
+def main(arguments: Sequence[str]) -> None:
+    """Predict, and write or print."""
+    only = dict(pairwise(arguments)).get("--only")
+    data = tomllib.loads(PAIRS.read_text(encoding="utf-8"))
+    if "--page" not in arguments:
+        pairs = [pair for pair in data["pair"] if pair["case"] == (only or pair["case"])]
         kept = tomllib.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
         old = {row["name"]: row for row in kept.get("predicted", [])}
         guests = [row for row in old.values() if "guest" in row]
+        known = old if "--new" in arguments else {}
         rows: list[dict[str, Any]] = []
         with tempfile.TemporaryDirectory() as folder:
             programs = compiled(Path(folder))
-            left = int(named.get("--most", len(pairs)))
             for pair in pairs:
-                row = old.get(pair["name"]) if "--new" in arguments else None
-                if row is None and left:
-                    row = predict(pair, data["place"][pair["place"]], programs)
-                    left -= 1
-                if row is None:
-                    continue
-                rows.append(row)
-                if not {"--only", "--file"} & set(arguments):
+                row = known.get(pair["name"])
+                rows.append(row or predict(pair, data["place"][pair["place"]], programs))
+                if not only:
                     PREDICTED.write_text(text_of([*rows, *guests]), encoding="utf-8")
-        if {"--only", "--file"} & set(arguments):
-            for pair, row in zip(pairs, rows, strict=False):
+        if only:
+            for pair, row in zip(pairs, rows, strict=True):
                 print(f"{pair['name']}: published {signed(effect_of(pair))}, predicted "
                       f"{signed(row['exact'])} and {signed(row['emulator'])}")  # fmt: skip
-            return 0
-    if "--most" in arguments:
-        return 0
+            return
     wholes = read_whole(data, tomllib.loads(PREDICTED.read_text(encoding="utf-8")))
-    old_pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
-    pages = {path: page_with(text, data, wholes) for path, text in old_pages.items()}
-    if "--check" in arguments:
-        return int(pages != old_pages)
-    for path, text in pages.items():
-        path.write_text(text, encoding="utf-8")
+    for path in PAGES:
+        page = page_with(path.read_text(encoding="utf-8"), data, wholes)
+        path.write_text(page, encoding="utf-8")
     draw(wholes)
     print("\n".join(f"{name}: {value}" for name, value in parts(wholes).items()))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
