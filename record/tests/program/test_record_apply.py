@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recording import PROGRAMS, built, needs, run
+from recording import built, needs, run
 
 from common.paths import ROOT, build_dir
 from record.apply import edited
@@ -105,20 +105,3 @@ def test_what_cannot_be_edited_or_built_is_refused(tmp_path: Path) -> None:
     status, message = checked(tmp_path, "published", "o", "300")
     assert status == 1
     assert "this folder has 2 files named published.c, not one" in message
-
-
-@needs(PROGRAMS / "record-known")
-@pytest.mark.parametrize(
-    ("options", "program", "why"),
-    [
-        ((), "true", "true is not below this folder"),
-        (("--no-advice",), "./p", "--no-advice cannot be used with --apply-check"),
-        (("--follow",), "./p", "--follow cannot be used with --apply-check"),
-    ],
-)
-def test_what_a_check_excludes(options: tuple[str, ...], program: str, why: str) -> None:
-    done = run(
-        "record", "--machine", "epyc-7763-2s", "--apply-check", "make", *options, "--", program
-    )
-    assert done.returncode == 2
-    assert why in done.stderr

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
-from recording import MACHINE, run
 
 from common.errors import UserError
 from common.paths import ROOT, build_dir
@@ -203,25 +202,3 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
         assert [module.path for module in objects.modules_at([base, 0xFFFFFFFF81000010])] == [KNOWN]
     finally:
         objects.close()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--guest",), "--guest needs one kernel: --variant, or --vmlinux and --bzimage"),
-        (("--guest", "--bzimage", "x"), "another kernel needs both --vmlinux and --bzimage"),
-        (("--guest", "--vmlinux", "/no/v", "--bzimage", "/no/b"), "no file /no/v"),
-        (("--guest", "--variant", "x", "--placement", "scatter"), "--placement: in a guest"),
-        (
-            ("--guest", "--variant", "x", "--follow"),
-            "--follow: a guest's processes are all recorded",
-        ),
-        (("--variant", "stock"), "--variant needs a guest: add --guest"),
-        (("--guest-file", "/etc/hosts"), "--guest-file needs a guest: add --guest"),
-    ],
-)
-def test_refusals(arguments: tuple[str, ...], words: str) -> None:
-    done = run("record", "--machine", MACHINE, *arguments, "--", "/bin/true")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert words in done.stderr

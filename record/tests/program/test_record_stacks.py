@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recording import MACHINE, PROGRAMS, Report, needs, run
 from ways import WAYS, ways
+
+from saved_results import damaged
 
 pytestmark = needs(PROGRAMS / "record-ways")
 
@@ -80,76 +83,43 @@ def test_a_report_of_an_earlier_version_is_shown(report: Report, tmp_path: Path)
     assert "Contended lines on" in done.stdout
 
 
-def damaged(trace: Path, folder: Path, sites: Any) -> Path:
-    """Copy the trace, and replace the call sites in the file of its names."""
+def replayed(
+    trace: Path, folder: Path, place: tuple[str, ...], value: Any
+) -> subprocess.CompletedProcess[str]:
+    """Replay a copy of the trace whose file of names has another value at a place."""
     copy = folder / "copy.trace"
     copy.write_bytes(trace.read_bytes())
     names = json.loads(Path(f"{trace}.names.json").read_text())
-    names["meta"]["sites"] = sites
-    Path(f"{copy}.names.json").write_text(json.dumps(names))
-    return copy
+    Path(f"{copy}.names.json").write_text(json.dumps(damaged(names, place, value)))
+    return run("replay", str(copy), "--machine", MACHINE)
 
 
-@pytest.mark.parametrize(
-    "sites", [None, 5, ["abc"], [[1, 2]], [["x", 1, 2]], [[1, 2, None]], {"a": 1}]
-)
-def test_damaged_sites_are_refused(trace: Path, report: Report, tmp_path: Path, sites: Any) -> None:
-    done = run("replay", str(damaged(trace, tmp_path, sites)), "--machine", MACHINE)
-    assert done.returncode == 2
-    assert done.stderr.startswith("schedshard: the names of the trace are damaged: ")
-    assert done.stderr.count("\n") == 1
+SITES = (None, 5, ["abc"], [[1, 2]], [["x", 1, 2]], [[1, 2, None]], {"a": 1})
+DAMAGES: list[tuple[tuple[str, ...], Any, str]] = [
+    *((("meta", "sites"), value, "the names of the trace are damaged: ") for value in SITES),
+    (("meta", "images"), 5, "copy.trace.names.json is damaged: "),
+    (("meta", "pages"), [[1]], "copy.trace.names.json is damaged: "),
+    (("meta", "processes"), [{}], "copy.trace.names.json is damaged: "),
+    (("stepping",), {"instructions": 1}, "'accesses_reported' is missing - at `$.stepping`"),
+    (("operations",), -1, "Expected `int` >= 0 - at `$.operations`"),
+    (("cpus",), "four", "Expected `int`, got `str` - at `$.cpus`"),
+]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("images", 5), ("pages", [[1]]), ("processes", [{}]), ("lost_sites", "x")]
-)
-def test_other_damaged_names_are_refused(
-    trace: Path, report: Report, tmp_path: Path, key: str, value: Any
+@pytest.mark.parametrize(("place", "value", "words"), DAMAGES)
+def test_damaged_names_are_refused(
+    trace: Path, report: Report, tmp_path: Path, place: tuple[str, ...], value: Any, words: str
 ) -> None:
-    copy = damaged(trace, tmp_path, [])
-    names = Path(f"{copy}.names.json")
-    content = json.loads(names.read_text())
-    content["meta"][key] = value
-    names.write_text(json.dumps(content))
-    done = run("replay", str(copy), "--machine", MACHINE)
-    # lost_sites only switches a note on, so any value of it is accepted.
-    assert done.returncode == (0 if key == "lost_sites" else 2)
-    assert done.returncode == 0 or done.stderr.startswith(f"schedshard: {names} is damaged: ")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("stepping", {"instructions": 1}, "'accesses_reported' is missing - at `$.stepping`"),
-        ("operations", -1, "Expected `int` >= 0 - at `$.operations`"),
-        ("cpus", "four", "Expected `int`, got `str` - at `$.cpus`"),
-    ],
-)
-def test_a_damaged_file_of_names_says_where(
-    trace: Path, report: Report, tmp_path: Path, key: str, value: Any, words: str
-) -> None:
-    copy = damaged(trace, tmp_path, [])
-    names = Path(f"{copy}.names.json")
-    names.write_text(json.dumps({**json.loads(names.read_text()), key: value}))
-    done = run("replay", str(copy), "--machine", MACHINE)
-    assert done.returncode == 2
-    assert done.stderr == f"schedshard: {names} is damaged: {words}\n"
+    done = replayed(trace, tmp_path, place, value)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert words in done.stderr
 
 
 def test_a_call_that_leads_to_itself_is_refused(
     trace: Path, report: Report, tmp_path: Path
 ) -> None:
-    names = json.loads(Path(f"{trace}.names.json").read_text())
-    round_and_round = [[site, pc, site] for site, pc, _ in names["meta"]["sites"]]
-    copy = damaged(trace, tmp_path, round_and_round)
-    done = run("replay", str(copy), "--machine", MACHINE)
+    sites = json.loads(Path(f"{trace}.names.json").read_text())["meta"]["sites"]
+    rounds = [[site, pc, site] for site, pc, _ in sites]
+    done = replayed(trace, tmp_path, ("meta", "sites"), rounds)
     assert done.returncode == 2
     assert "a call led to itself" in done.stderr
-
-
-def test_what_has_no_stacks_is_refused() -> None:
-    done = run(
-        "record", "--machine", MACHINE, "--stacks", "--guest", "--variant", "x", "--", "true"
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("schedshard: --stacks:")
