@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two kernels compared by a program: the effect, its interval, and the options."""
+"""Two kernels compared by a program: the effect and its interval."""
 
 import pytest
 
 from common.errors import UserError
-from conftest import Cli
 from kernel.profile.compare import compared, words_of
 from model.results.c2c import Cost, Run
 from record.gate.baseline import Side
@@ -73,23 +72,3 @@ def test_a_workload_is_a_program() -> None:
     for bad in ("cyclic", "", "./program '"):
         with pytest.raises(UserError, match="--workload"):
             words_of(bad)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--base", "stock"], "needs --base V and --change V"),
-        (["--compare", "stock"], "not two variants"),
-        (["--compare", "a,b", "--fail-above", "5%"], "judges nothing"),
-        (["--base", "a", "--change", "b", "--fail-above", "x"], "not a percentage"),
-        (["--base", "a", "--change", "b", "--fail-above", "100"], "below 100%"),
-        (["--base", "a", "--change", "b"], "give its path"),
-        (["--base", "a", "--change", "b", "--variant", "c"], "leave the others out"),
-        (["--sarif", "x.sarif"], "needs --base V and --change V"),
-    ],
-)
-def test_bad_options_of_a_comparison_are_one_line(cli: Cli, words: list[str], message: str) -> None:
-    done = cli("kernel", "c2c", *words)
-    assert done.status == 2
-    assert message in done.err
-    assert done.err.count("\n") == 1

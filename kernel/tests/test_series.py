@@ -157,7 +157,7 @@ def test_missing_changelog_leaves_the_old_series(layout: Layout) -> None:
 
 
 def test_folder_with_other_files_is_refused(layout: Layout, tmp_path: Path) -> None:
-    for name, text in (("notes.txt", "mine\n"), ("0001-mine.patch", f"From {'12' * 20} Mon\n")):
+    for name, text in (("notes.txt", "mine\n"), ("0001-mine.patch", f"From {'0' * 40} Mon\n")):
         mine = write(tmp_path / name / name, text)
         with pytest.raises(UserError, match=f"{name}, which this command did not write"):
             write_patches(layout, mine.parent)
@@ -278,10 +278,6 @@ def _outs(files: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_patches_that_somebody_edited_stay(layout: Layout, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    own = write(out / "0001-own.patch", f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n")
-    with pytest.raises(UserError, match=r"0001-own\.patch, which this command did not write"):
-        write_patches(layout, out)
-    own.unlink()
     first, _ = write_patches(layout, out).patches
     first.write_text(first.read_text("utf-8") + "note\n", encoding="utf-8")
     before = contents(out)

@@ -276,23 +276,6 @@ def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPa
     assert machine.result.ended == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "give one of --out, --dry-run and --predict"),
-        (["--installed", "--out", "a.efi"], "--installed writes one file: give --out FILE.json"),
-        (["--dry-run", "--machine", "m"], "--machine is only for --predict"),
-        (["--out", "trial.img"], r"--out trial.img: the name must end in .efi or .iso"),
-        (["--dry-run", "--workload", "fork"], "unknown workload 'fork'"),
-        (["--predict", "/dev/null"], "is a device"),
-    ],
-)
-def test_bad_input_is_one_line(words: list[str], message: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["kernel", "trial", *words])
-    assert isinstance(result.exception, UserError)
-    assert message in str(result.exception)
-
-
 def test_a_kernel_that_is_not_built(tmp_path: Path) -> None:
     layout = Layout(work=tmp_path)
     for tool in ("zstd", "grub-mkstandalone", "grub-mkrescue", "xorriso", "mformat"):
