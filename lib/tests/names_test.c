@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A program whose own names are those of Linux, in C99 and in C++11 with -Wpedantic. It uses
- * create.h and claim_wait.h, both inline functions and functions of the library.
+ * inline functions and functions of the library. install.py compiles it as C and as C++, too.
  */
 #ifdef __cplusplus
 #include <memory>
@@ -113,10 +113,38 @@ static int slots(void)
 	return 0;
 }
 
+static int own_plan(void)
+{
+	struct schedshard_counter counter = SCHEDSHARD_COUNTER_INIT;
+	struct schedshard_topo *topo = NULL;
+	struct schedshard_plan *plan = NULL;
+	struct schedshard_err err = { "" };
+	struct schedshard_sbm *set;
+	uint32_t cpu, seen = 0;
+
+	CHECK(!schedshard_topo_from_sysfs(&topo, "/", &err));
+	CHECK(!schedshard_plan_build(&plan, topo, NULL));
+	set = schedshard_sbm_alloc(plan, SCHEDSHARD_SBM_SUMMARY);
+	CHECK(set && schedshard_counter_attach(&counter, plan));
+	for (uint32_t idx = 0; idx < plan->nr_possible; idx++)
+		schedshard_sbm_set(set, plan->idx_to_cpu[idx]);
+	schedshard_sbm_for_each_cpu(cpu, it, set)
+		schedshard_counter_add(&counter, cpu, 1);
+	schedshard_sbm_for_each_cpu_wrap(cpu, it, set, plan->idx_to_cpu[0])
+		seen++;
+	CHECK(seen == plan->nr_possible && schedshard_sbm_weight(set) == seen);
+	CHECK(schedshard_counter_sum(&counter) == (int64_t)seen);
+	schedshard_counter_detach(&counter);
+	schedshard_sbm_destroy(set);
+	schedshard_plan_free(plan);
+	schedshard_topo_free(topo);
+	return 0;
+}
+
 int main(void)
 {
-	if (sets() || numbers() || slots())
+	if (sets() || numbers() || slots() || own_plan())
 		return 1;
-	puts("3 passed, 0 failed");
+	puts("4 passed, 0 failed");
 	return 0;
 }
