@@ -91,7 +91,7 @@ PRIMITIVE(claim_cached, "claim-cached",
 
 struct plain_cache {
 	u32 nr;
-	u32 slot[CACHE_SLOTS] __aligned(8); /* not in the word of @nr, as in DPDK */
+	u32 slot[CACHE_SLOTS] __aligned(8); /* aligned as in DPDK: @nr has a word of its own */
 } port_cacheline_aligned;
 
 struct next {

@@ -41,7 +41,7 @@ def _threads_of(of_threads: Sequence[Sequence[int]]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True)
 class _Context:
-    """What the lines of one machine are made from, besides the results of its run."""
+    """What a report's lines of one machine are made from, besides the results of the run."""
 
     frames: Mapping[int, tuple[Frame, ...]]
     threads: Mapping[int, list[int]]
