@@ -63,7 +63,7 @@ tools() {
 
 emulator() {
 	for program in "$place/build/emulator/qemu-x86_64" "$(command -v qemu-x86_64)"; do
-		[ ! -x "$program" ] || ! "$program" --help 2>/dev/null | grep -q '^-plugin' || return
+		[ ! -x "$program" ] || ! "$program" --help 2>/dev/null | grep '^-plugin' >/dev/null || return
 	done
 	echo "an emulator that loads plugins"
 }
