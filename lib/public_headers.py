@@ -65,30 +65,30 @@ def declarations(text: str) -> list[str]:
     """Return the declarations outside all braces, each up to its body or semicolon."""
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code(text), flags=re.M)
     text = re.sub(r'extern "C" \{', "", text)
-    found, depth, begin = [], 0, 0
+    texts, depth, begin = [], 0, 0
     for match in re.finditer(r"[{};]", text):
         if match[0] == "}":
             depth = max(depth - 1, 0)
         elif depth == 0:
-            found.append(text[begin : match.start()])
+            texts.append(text[begin : match.start()])
         if match[0] == "{":
             depth += 1
         if depth == 0:
             begin = match.end()
-    return found
+    return texts
 
 
 def functions(text: str) -> dict[str, str]:
     """Return the functions that a header declares, with the prototype of each that is inline."""
-    found = {}
+    prototypes = {}
     for declared in declarations(text):
         plain = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declared)
         match = re.search(r"\b(\w+)\s*\(", plain)
         if match and match[1] != "static_assert" and not plain.strip().startswith("typedef"):
             inline = plain.strip().startswith("static")
             prototype = re.sub(r"\bstatic |\b(port_always_)?inline ", "", " ".join(plain.split()))
-            found[match[1]] = prototype if inline else ""
-    return found
+            prototypes[match[1]] = prototype if inline else ""
+    return prototypes
 
 
 class Names:
@@ -180,10 +180,10 @@ def main(directory: Path, paths: list[Path], private: list[Path]) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     headers = [path for path in paths if path.suffix == ".h"]
     names = Names([texts[path] for path in headers])
-    found = {path.name for path in headers}
+    file_names = {path.name for path in headers}
     directory.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        made = names.header(text, found) if path in headers else names.cpp_header(text)
+        made = names.header(text, file_names) if path in headers else names.cpp_header(text)
         (directory / path.name).write_text(made, encoding="utf-8")
     inside = [path.read_text(encoding="utf-8") for path in private]
     (directory / "names.h").write_text(renamed([*texts.values(), *inside]), encoding="utf-8")

@@ -26,9 +26,9 @@ def collected(*argv: str) -> int:
         capture_output=True,
         text=True,
     )
-    found = re.search(r"Collected : (\d+)", run.stderr)
-    assert found, run.stderr
-    return int(found[1])
+    match = re.search(r"Collected : (\d+)", run.stderr)
+    assert match, run.stderr
+    return int(match[1])
 
 
 def per_operation(*argv: str, times: int) -> float:

@@ -95,8 +95,8 @@ class Live(unittest.TestCase):
 
         It takes less than half only on a CPU that doubles its clock after the tool counted spins.
         """
-        one = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
-        (variant,) = self.result(*one, "--lines", "5", "--work", "100000")["variants"]
+        single = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
+        (variant,) = self.result(*single, "--lines", "5", "--work", "100000")["variants"]
         assert variant["points"][0]["ns_per_op"] > 50000, variant
 
     def test_a_home_that_there_is(self) -> None:
@@ -175,10 +175,10 @@ class Live(unittest.TestCase):
         a, b = self.cpus[:2]
         try:
             os.sched_setaffinity(0, {a})
-            said = self.refused("primitives", "--cpus", str(b), "--op", "refcount", *QUICK)
+            message = self.refused("primitives", "--cpus", str(b), "--op", "refcount", *QUICK)
         finally:
             os.sched_setaffinity(0, self.cpus)
-        assert f"CPU {b} is offline, or this process may not use it" in said
+        assert f"CPU {b} is offline, or this process may not use it" in message
 
 
 if __name__ == "__main__":

@@ -68,9 +68,9 @@ def explore(explorer: str, name: str, model: str, search: str) -> tuple[Outcomes
     report = json.loads(run.stdout)
     assert report["complete"] is True
     assert run.returncode == (1 if report["verdict"] == "violation" else 0)
-    found = {tuple(o["results"].values()) for o in report["outcomes"]}
-    assert len(found) == report["distinct_outcomes"]
-    return found, report["verdict"], report["executions"]
+    outcomes = {tuple(o["results"].values()) for o in report["outcomes"]}
+    assert len(outcomes) == report["distinct_outcomes"]
+    return outcomes, report["verdict"], report["executions"]
 
 
 def check(explorer: str, name: str, model: str) -> None:

@@ -24,7 +24,7 @@ THIRD_PARTY = {"click", "jinja2", "rich", "tomli"}
 
 def pythons() -> list[str]:
     """Return an interpreter of each version from 3.9 on that is on the path."""
-    found: dict[tuple[int, int], str] = {}
+    paths: dict[tuple[int, int], str] = {}
     names = ["python3", *(f"python3.{minor}" for minor in range(9, 30))]
     folders = [*os.get_exec_path(), *(str(p.parent) for p in Path.home().glob(".pyenv/v*/*/bin/*"))]
     # In one order: each process of the tests must find the same.
@@ -33,8 +33,8 @@ def pythons() -> list[str]:
             done = subprocess.run([candidate, "-Ic", NUMBERS], capture_output=True, text=True)
             if done.returncode == 0:
                 major, minor, path = done.stdout.split(maxsplit=2)
-                found.setdefault((int(major), int(minor)), path.strip())
-    return [path for version, path in sorted(found.items()) if version >= (3, 9)]
+                paths.setdefault((int(major), int(minor)), path.strip())
+    return [path for version, path in sorted(paths.items()) if version >= (3, 9)]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_same_sources_make_the_same_file(made: dict[str, Path], tmp_path: Pa
 def call(*argv: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a program outside of the checkout, without what could help it to find the checkout."""
     environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-    words = [str(each) for each in argv]
+    words = [str(word) for word in argv]
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
@@ -81,7 +81,9 @@ def test_one_file_on_every_python(made: dict[str, Path], tmp_path: Path, python:
     assert page.read_text().count('class="scroll machine"') == 1
 
     done = call(*program, "--json", host, "--perf", DATA / "c2c-mail.txt", cwd=tmp_path)
-    assert [each["kind"] for each in json.loads(done.stdout)["profiles"]] == ["perf c2c report"]
+    assert [profile["kind"] for profile in json.loads(done.stdout)["profiles"]] == [
+        "perf c2c report"
+    ]
     assert call(*program, host, "--batch", "nagios", cwd=tmp_path).returncode == 2
     done = call(*program, host, "--batch", "prometheus", "--out", metrics, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -74,9 +74,9 @@ class Tree(Kernel):
         return self.threads[thread]
 
     def domains(self) -> dict[int, frozenset[int]]:
-        roots = [each for each in self.cgroups() if self.state(each) == "root"]
-        held = {cpu: self.cpus(each, ".exclusive") for each in roots
-                for cpu in self.cpus(each, ".exclusive")}  # fmt: skip
+        roots = [cgroup for cgroup in self.cgroups() if self.state(cgroup) == "root"]
+        held = {cpu: self.cpus(cgroup, ".exclusive") for cgroup in roots
+                for cpu in self.cpus(cgroup, ".exclusive")}  # fmt: skip
         rest = ALL - held.keys()
         return {cpu: held.get(cpu, rest) for cpu in ALL}
 
@@ -92,21 +92,21 @@ class Tree(Kernel):
             held |= {value[1:]} if value[0] == "+" else set()
             value = " ".join(sorted(held))
         elif name == "cgroup.threads":
-            for each in self.cgroups():
-                there = self.read(f"{each}/{name}").split()
+            for other in self.cgroups():
+                there = self.read(f"{other}/{name}").split()
                 if value in there:
-                    self.file(each, name, " ".join(sorted({*there} - {value})))
+                    self.file(other, name, " ".join(sorted({*there} - {value})))
             value = " ".join(sorted({*self.read(file).split(), value}))
         elif name == "cpuset.cpus.exclusive":
             parent = cgroup.rpartition("/")[0]
-            for each in self.cgroups():
-                beside = each != cgroup and each.rpartition("/")[0] == parent
-                if beside and cpu_list(value) & self.cpus(each, ".exclusive"):
+            for other in self.cgroups():
+                beside = other != cgroup and other.rpartition("/")[0] == parent
+                if beside and cpu_list(value) & self.cpus(other, ".exclusive"):
                     raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         elif name == "cpuset.cpus.partition" and value == "root":
             wanted = self.cpus(cgroup, ".exclusive")
-            used = [each for each in self.cgroups() if self.state(each) == "root"]
-            if any(wanted & self.cpus(each, ".exclusive") for each in used):
+            used = [root for root in self.cgroups() if self.state(root) == "root"]
+            if any(wanted & self.cpus(root, ".exclusive") for root in used):
                 value = "root invalid (Cpu list in cpuset.cpus not exclusive)"
             self.file(cgroup, "cpuset.cpus.effective", label(wanted))
         elif name == "cpuset.cpus.partition":
@@ -114,8 +114,8 @@ class Tree(Kernel):
         self.file(cgroup, name, value)
 
     def seen(self) -> dict[str, str]:
-        return {str(each): each.read_text() for each in sorted(self.place.rglob("*.*"))
-                if each.is_file()}  # fmt: skip
+        return {str(file): file.read_text() for file in sorted(self.place.rglob("*.*"))
+                if file.is_file()}  # fmt: skip
 
 
 def tree(tmp_path: Path) -> Tree:

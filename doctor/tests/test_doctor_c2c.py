@@ -13,7 +13,7 @@ TITLE = "=" * 49 + "\n      Shared Cache Line Distribution Pareto      \n" + "="
 RULE = "  " + "-" * 60 + "\n"
 
 
-def one(text: str) -> CacheLine:
+def only_line(text: str) -> CacheLine:
     profile = read(text)
     assert profile.kind == "perf c2c report"
     assert not profile.functions
@@ -63,31 +63,31 @@ def without_names(text: str) -> str:
 
 @pytest.mark.parametrize("text", [OLD, NEW, ARM, *map(without_names, (OLD, NEW, ARM))])
 def test_layouts_of_perf(text: str) -> None:
-    line = one(text)
+    line = only_line(text)
     assert line.address == 0xFFFF883FFB6A7E80
-    assert [(each.symbol, each.offset) for each in line.accesses] == [
+    assert [(access.symbol, access.offset) for access in line.accesses] == [
         ("cpupri_set", 0x38), ("pull_rt_task", 0x30),
     ]  # fmt: skip
-    assert [round(each.remote, 4) for each in line.accesses] == [0.6, 0.4]
+    assert [round(access.remote, 4) for access in line.accesses] == [0.6, 0.4]
     arm = "Peer" in text or "0     9900" in text
     assert (line.remote, line.local) == ((9900, 0) if arm else (9000, 2000))
-    cycles = [each.load_cycles for each in line.accesses]
+    cycles = [access.load_cycles for access in line.accesses]
     assert cycles == ([6375, 7180] if arm else [27161, 26671])
-    records = [each.records for each in line.accesses]
+    records = [access.records for access in line.accesses]
     if "Pid" in text or "14604" in text:
         # Perf printed no count: the line's hits and stores times the function's shares replace it.
         assert records[0] == round(0.6 * 9000 + 0.55 * 2000 + 0.75 * 109504)
     else:
         assert records == [500, 400]
-    found = judge("profile only", None, [read(text)])
-    assert found.status == FOUND
-    assert found.findings[0].entry.id == "rd-shared"
+    verdict = judge("profile only", None, [read(text)])
+    assert verdict.status == FOUND
+    assert verdict.findings[0].entry.id == "rd-shared"
 
 
 def test_quoted_and_coloured() -> None:
     quoted = "\n".join(f"> > \x1b[31m{line}\x1b[m" for line in NEW.splitlines())
-    assert one(quoted) == one(NEW)
-    assert one(NEW.replace(".00%", ",00%")) == one(NEW)
+    assert only_line(quoted) == only_line(NEW)
+    assert only_line(NEW.replace(".00%", ",00%")) == only_line(NEW)
 
 
 COALESCED = (
@@ -101,9 +101,9 @@ COALESCED = (
 
 
 def test_rows_without_an_offset_are_no_perf_report() -> None:
-    line = one(COALESCED.format(50))
+    line = only_line(COALESCED.format(50))
     assert (line.address, line.remote, line.local) == (0, 50, 103)
-    assert [(each.symbol, each.offset) for each in line.accesses] == [
+    assert [(access.symbol, access.offset) for access in line.accesses] == [
         ("update_cfs_group", None), ("update_load_avg", None),
     ]  # fmt: skip
     few = judge("profile only", None, [read(COALESCED.format(50))])

@@ -71,21 +71,21 @@ def test_a_name_may_hide_the_stable_release(
 
 def test_published_tables_are_the_root_domain() -> None:
     profile = read_profile(DATA / "c2c-mail.txt")
-    found = known_lines(profile, load_catalogue())
-    assert [(hex(each.line.address), each.known.id) for each in found] == [
+    matches = known_lines(profile, load_catalogue())
+    assert [(hex(match.line.address), match.known.id) for match in matches] == [
         ("0xff14d42c400e3880", "rd-line-3"),
         ("0xff14d42c400e3800", "rd-line-1"),
         ("0xff14d52c4682d800", "cpupri-mask"),
         ("0xff14d42c400e3ec0", "cpupri-line"),
     ]
-    assert all(each.fit > 0.95 for each in found)
-    third = dict(found[0].fields)
+    assert all(match.fit > 0.95 for match in matches)
+    third = dict(matches[0].fields)
     assert set(third) == {
         "rto_push_work", "rto_lock", "rto_loop, rto_cpu", "rto_loop_next", "rto_loop_start",
         "rto_mask", "cpupri.pri_to_cpu[0].count",
     }  # fmt: skip
     assert max(third, key=lambda name: third[name]) == "cpupri.pri_to_cpu[0].count"
-    assert found[0].cycles == (10908, 59770)
+    assert matches[0].cycles == (10908, 59770)
 
 
 def test_published_profile_is_the_root_domain() -> None:
@@ -96,7 +96,7 @@ def test_published_profile_is_the_root_domain() -> None:
         "_find_first_and_bit": 0.0145,
     }  # fmt: skip
     sets = hot_sets(Profile("x", "perf report", "cycles", functions), load_catalogue())
-    assert [each.entry.id for each in sets] == ["rd-shared", "rd-isolated"]
+    assert [hot.entry.id for hot in sets] == ["rd-shared", "rd-isolated"]
     assert sets[0].share == pytest.approx(0.3202 + 0.1490 + 0.1244 + 0.0354 + 0.0019)
     name, share = sets[0].functions[0]
     assert (name, round(share, 4)) == ("cpupri_set", 0.3202)
@@ -132,9 +132,9 @@ def test_something_else_is_nothing() -> None:
 def test_any_line_is_a_known_one_or_none(rows: list[tuple[int, str, int]]) -> None:
     accesses = tuple(Access(at, name, 0.1, 0.1, 0.1, 100, count) for at, name, count in rows)
     profile = Profile("x", "c2c", lines=(CacheLine(64, 1, 1, 1, accesses),))
-    for found in known_lines(profile, load_catalogue()):
-        assert 0.6 <= found.fit <= 1.0
-        assert sum(share for _, share in found.fields) == pytest.approx(found.fit)
+    for match in known_lines(profile, load_catalogue()):
+        assert 0.6 <= match.fit <= 1.0
+        assert sum(share for _, share in match.fields) == pytest.approx(match.fit)
 
 
 def test_catalogue_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,5 +147,5 @@ def test_catalogue_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
         assert entry.title in shown.out
         assert ("not verified" in shown.out) is not entry.verified
     listed = call(capsys, "doctor", "catalogue", "--json").json
-    assert [each["id"] for each in listed["entries"]] == list(load_catalogue().entries)
+    assert [row["id"] for row in listed["entries"]] == list(load_catalogue().entries)
     assert_refused(call(capsys, "doctor", "explain", "rd-share"), "did you mean 'rd-shared'?")

@@ -67,27 +67,27 @@ def machine(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_collects_the_same(machine: Path, tmp_path: Path, shell: str) -> None:
-    found = everything(collected(tmp_path / "here", machine, shell=shell))
-    assert found["format"] == "schedshard-doctor 1\n"
-    threads = sorted(found["threads"].splitlines())
+    lists = everything(collected(tmp_path / "here", machine, shell=shell))
+    assert lists["format"] == "schedshard-doctor 1\n"
+    threads = sorted(lists["threads"].splitlines())
     assert "100 100 2 7 0 0 odd) R (name" in threads
     assert "100 101 1 3 0 0 lines" in threads
     assert "102 102 6 0 0 0 dl" in threads
     assert f"103 103 1 1 {KTHREAD} 0 psimon" in threads
     assert len(threads) == 4 + 16
-    assert found["cmdline"] == "isolcpus=domain,8-11\nnohz_full=8-11\n"
-    assert found["config"] == "CONFIG_SMP=y\n# CONFIG_RT_GROUP_SCHED is not set\n"
-    assert "100/task/100/status:Cpus_allowed_list:\t4-7" in found["places"]
-    assert "100/task/100/cgroup:0::/a b:c*" in found["places"]
-    assert "100/task/100/status:voluntary_ctxt_switches:\t40" in found["reading-2"]
+    assert lists["cmdline"] == "isolcpus=domain,8-11\nnohz_full=8-11\n"
+    assert lists["config"] == "CONFIG_SMP=y\n# CONFIG_RT_GROUP_SCHED is not set\n"
+    assert "100/task/100/status:Cpus_allowed_list:\t4-7" in lists["places"]
+    assert "100/task/100/cgroup:0::/a b:c*" in lists["places"]
+    assert "100/task/100/status:voluntary_ctxt_switches:\t40" in lists["reading-2"]
     partition = "sys/fs/cgroup/a b:c*/cpuset.cpus.partition:root invalid (Cpu list"
-    assert partition in found["cgroups"]
-    assert "sys/fs/cgroup/a b:c*/d\\x2de/cpuset.cpus:\n" in found["cgroups"]
-    assert "sys/devices/system/cpu/isolated:8-11\n" in found["cpus"]
-    assert "sys/devices/system/cpu/cpu15/cache/index2/shared_cpu_list:12-15\n" in found["cpus"]
-    assert "proc/cpuinfo:hypervisor : yes" in found["settings"]
-    assert "RT_PUSH_IPI" in found["settings"]
-    assert "proc/sys/kernel/sched_rt_runtime_us:950000" in found["settings"]
+    assert partition in lists["cgroups"]
+    assert "sys/fs/cgroup/a b:c*/d\\x2de/cpuset.cpus:\n" in lists["cgroups"]
+    assert "sys/devices/system/cpu/isolated:8-11\n" in lists["cpus"]
+    assert "sys/devices/system/cpu/cpu15/cache/index2/shared_cpu_list:12-15\n" in lists["cpus"]
+    assert "proc/cpuinfo:hypervisor : yes" in lists["settings"]
+    assert "RT_PUSH_IPI" in lists["settings"]
+    assert "proc/sys/kernel/sched_rt_runtime_us:950000" in lists["settings"]
 
 
 def test_keeps_no_secrets_and_no_owner(machine: Path, tmp_path: Path) -> None:
@@ -227,8 +227,8 @@ def test_a_list_that_ends_with_a_null_byte(tmp_path: Path, shell: str) -> None:
     for cpu, shared in ((0, b"0-1"), (1, b"0-1")):
         cache = tree / f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list"
         cache.write_bytes(shared + b"\n\0")
-    found = (collected(tmp_path / "lists", tree, shell=shell) / "cpus").read_bytes()
-    assert b"\0" not in found
+    cpus = (collected(tmp_path / "lists", tree, shell=shell) / "cpus").read_bytes()
+    assert b"\0" not in cpus
     for cpu in (0, 1):
         name = f"sys/devices/system/cpu/cpu{cpu}/cache/index2/shared_cpu_list:0-1\n"
-        assert name.encode() in found
+        assert name.encode() in cpus

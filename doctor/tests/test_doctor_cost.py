@@ -55,25 +55,25 @@ def test_the_interval_is_wide_where_the_cost_rises() -> None:
 
 def test_the_stored_rates_are_whole() -> None:
     known = load_rates()
-    assert len({each.name for each in known}) == len(known) >= 5
-    for each in known:
-        for name, rows in each.row["rates"].items():
-            assert [row[0] for row in rows] == sorted({row[0] for row in rows}), (each.name, name)
+    assert len({rates.name for rates in known}) == len(known) >= 5
+    for rates in known:
+        for name, rows in rates.row["rates"].items():
+            assert [row[0] for row in rows] == sorted({row[0] for row in rows}), (rates.name, name)
             assert all(row[1] > 0 and row[1:] == sorted(set(row[1:])) for row in rows), name
-        low, high = each.row["stretch"]
+        low, high = rates.row["stretch"]
         assert 0.2 < low < 1 < high < 5
         for push in (True, False):
             for pinned in (True, False):
-                ask = Asked("stock", push, pinned, False, each.row["cpus"], 1e6)
-                few = each.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus))
-                assert few < each.at(ask), (each.name, push, pinned)
+                ask = Asked("stock", push, pinned, False, rates.row["cpus"], 1e6)
+                few = rates.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus))
+                assert few < rates.at(ask), (rates.name, push, pinned)
 
 
 def test_a_small_domain_is_not_the_whole_machine() -> None:
     """32 CPUs of a 480-CPU machine cost what 32 CPUs cost, per wake-up and in all."""
     small = Shape(4, 8, 50, 1, 32 * 4000.0, 480)
     whole = Shape(60, 8, 50, 1, 480 * 4000.0, 480)
-    few, many = (by_table(each, Nearest("xeon-480-snc", "")).now for each in (small, whole))
+    few, many = (by_table(shape, Nearest("xeon-480-snc", "")).now for shape in (small, whole))
     assert few.kernel_ns.value < many.kernel_ns.value / 3
     assert few.share.value < many.share.value / 15
 
@@ -81,8 +81,8 @@ def test_a_small_domain_is_not_the_whole_machine() -> None:
 def test_far_apart_costs_more_than_close_together() -> None:
     near = Shape(4, 8, 50, 1, 300_000.0, 480)
     costs = [
-        by_table(each, Nearest("xeon-480-snc", "")).now.kernel_ns.value
-        for each in (near, replace(near, spread=True))
+        by_table(shape, Nearest("xeon-480-snc", "")).now.kernel_ns.value
+        for shape in (near, replace(near, spread=True))
     ]
     assert costs[0] < costs[1]
 
@@ -99,19 +99,19 @@ def test_an_unknown_setting_has_the_interval_of_both() -> None:
 
 def test_a_remedy_within_the_models_error_gains_nothing() -> None:
     """Six pods of eight pinned threads on two caches: almost all of the cost stays."""
-    found = by_table(Shape(6, 8, 95, 2, 1.92e6, 104, True), Nearest("xeon-8358-2s", ""))
-    best = found.row("partition")
+    prediction = by_table(Shape(6, 8, 95, 2, 1.92e6, 104, True), Nearest("xeon-8358-2s", ""))
+    best = prediction.row("partition")
     assert best is not None
-    assert best.share.value < found.now.share.value
-    assert found.saved == 0
+    assert best.share.value < prediction.now.share.value
+    assert prediction.saved == 0
 
 
 def test_twice_the_wakeups_cost_more() -> None:
-    found = by_table(Shape(60, 8, 50, 1, 1e6, 480), Nearest("xeon-480-snc", ""))
-    later = faster(found, 2.0)
+    prediction = by_table(Shape(60, 8, 50, 1, 1e6, 480), Nearest("xeon-480-snc", ""))
+    later = faster(prediction, 2.0)
     assert later is not None
-    assert later.value > 2 * found.now.share.value
-    assert faster(replace(found, machine="host"), 2.0) is None
+    assert later.value > 2 * prediction.now.share.value
+    assert faster(replace(prediction, machine="host"), 2.0) is None
 
 
 def test_no_cost_above_what_the_cpus_did() -> None:
@@ -166,8 +166,8 @@ def test_the_day_of_the_build_tells_of_a_backport(
     tmp_path: Path, release: str, build: str, on: bool | None
 ) -> None:
     files = {"proc/sys/kernel/version": f"{build}\n"}
-    found = push_ipi(facts_of(tmp_path, Machine(release=release, files=files)))
-    assert found.on is on, found.why
+    state = push_ipi(facts_of(tmp_path, Machine(release=release, files=files)))
+    assert state.on is on, state.why
 
 
 def row(name: str, cpus: int, llcs: int, packages: int, title: str = "Xeon") -> dict[str, object]:
@@ -218,14 +218,16 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
     outcome = judged(capsys, tar(tmp_path, machine))
     assert [name for name, _ in ids(outcome)] == ["rd-shared"]
     [finding] = outcome.json["findings"]
-    variants = {each["variant"]: each["share"] for each in finding["predicted"]["variants"]}
+    variants = {
+        variant["variant"]: variant["share"] for variant in finding["predicted"]["variants"]
+    }
     assert variants["partition"]["high"] < variants["stock"]["value"]
     assert "partitions would leave" in outcome.json["sentence"]
     # Near the bend of the curve the interval is wide, and doctor says why.
     share = finding["predicted"]["variants"][0]["share"]
-    said = [each["value"] for each in finding["evidence"] if each["where"] == "the interval"]
-    assert bool(said) == (share["high"] > 6 * share["low"])
-    assert all("the lines are nearly saturated" in each for each in said)
+    reasons = [fact["value"] for fact in finding["evidence"] if fact["where"] == "the interval"]
+    assert bool(reasons) == (share["high"] > 6 * share["low"])
+    assert all("the lines are nearly saturated" in reason for reason in reasons)
 
 
 def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
@@ -256,11 +258,11 @@ def test_impossible_rates_are_said_to_be(capsys: Capture, tmp_path: Path) -> Non
         machine = Machine(tasks=groups(4_000_000_000), cgroups=cgroups)
         outcome = judged(capsys, tar(tmp_path / str(number), machine))
         assert (outcome.status, outcome.json["findings"]) == (3, [])
-        said = outcome.json["sentence"]
-        assert said.startswith("Cannot tell: ")
-        assert "real-time wake-ups per second on CPUs" in said
-        assert "are impossible, " in said
-        assert "CPU time" not in said
+        sentence = outcome.json["sentence"]
+        assert sentence.startswith("Cannot tell: ")
+        assert "real-time wake-ups per second on CPUs" in sentence
+        assert "are impossible, " in sentence
+        assert "CPU time" not in sentence
 
 
 def test_the_models_error_is_that_of_the_page() -> None:

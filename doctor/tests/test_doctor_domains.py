@@ -131,9 +131,9 @@ TOP = Cpuset("/", effective=cpu_list("0-15"))
     ],
 )
 def test_rules(machine: Facts, expected: set[tuple[str, bool]]) -> None:
-    found = root_domains(machine)
-    assert shape(found) == expected
-    assert found.unsure == ()
+    domains = root_domains(machine)
+    assert shape(domains) == expected
+    assert domains.unsure == ()
 
 
 def test_what_is_in_doubt_is_said() -> None:
@@ -152,15 +152,15 @@ def test_what_is_in_doubt_is_said() -> None:
 
 def test_a_part_of_the_tree_is_no_proof() -> None:
     top = replace(TOP, effective=cpu_list("0-3"))
-    found = root_domains(facts(part=True, top=top))
-    assert "only a part" in found.unsure[0]
-    assert not any(domain.default for domain in found.domains)
+    domains = root_domains(facts(part=True, top=top))
+    assert "only a part" in domains.unsure[0]
+    assert not any(domain.default for domain in domains.domains)
 
 
 def test_why_is_said() -> None:
     top = replace(TOP, effective=cpu_list("0-7"))
     machine = facts(isolated="4-7", top=top, a=v2("/rt.slice", "isolated", "8-15"))
-    [default] = [each for each in root_domains(machine).domains if each.default]
+    [default] = [domain for domain in root_domains(machine).domains if domain.default]
     assert default.because == "isolcpus 4-7, isolated partition /rt.slice"
 
 
@@ -188,12 +188,12 @@ def test_every_cpu_has_one_root_domain(
     top = Cpuset("/", effective=TOP.effective - taken if TOP.effective else None)
     machine = facts(1 if legacy else 2, top=replace(top, load_balance=False), **sets)
     machine = replace(machine, isolated=isolated)
-    found = root_domains(machine)
-    everybody = [cpu for domain in found.domains for cpu in domain.cpus]
+    domains = root_domains(machine)
+    everybody = [cpu for domain in domains.domains for cpu in domain.cpus]
     assert sorted(everybody) == list(range(16))
-    assert sum(domain.default for domain in found.domains) <= 1
+    assert sum(domain.default for domain in domains.domains) <= 1
     for cpu in isolated:
-        domain = found.of(cpu)
+        domain = domains.of(cpu)
         assert domain is not None
         assert domain.default
 

@@ -20,9 +20,9 @@ from model.machines.topo import ranges
 
 
 def lists_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> dict[str, str]:
-    one = build(tmp_path / "1", first)
-    two = build(tmp_path / "2", second) if second is not None else None
-    return read_directory(collected(tmp_path / "here", one, two))
+    early = build(tmp_path / "1", first)
+    late = build(tmp_path / "2", second) if second is not None else None
+    return read_directory(collected(tmp_path / "here", early, late))
 
 
 def facts_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> Facts:
@@ -172,11 +172,11 @@ def test_any_names_of_threads_and_cgroups(
         tasks=[Task(100 + n, comm, priority=n + 1) for n, comm in enumerate(comms)],
     )
     facts = facts_of(tmp_path_factory.mktemp("any"), machine)
-    found = {thread.tid: thread for thread in facts.threads if thread.tid >= 100}
-    assert {tid: thread.priority for tid, thread in found.items()} == {
+    threads = {thread.tid: thread for thread in facts.threads if thread.tid >= 100}
+    assert {tid: thread.priority for tid, thread in threads.items()} == {
         100 + n: n + 1 for n in range(len(comms))
     }
-    for thread, comm in zip((found[tid] for tid in sorted(found)), comms, strict=True):
+    for thread, comm in zip((threads[tid] for tid in sorted(threads)), comms, strict=True):
         # The part of a name before a newline is lost.
         assert thread.comm == clean(comm.rpartition("\n")[2])[:32]
     sets = {path for path in facts.cpusets.sets if path != "/"}
@@ -203,8 +203,8 @@ def test_lists_of_cpus(cpus: frozenset[int]) -> None:
 def test_any_text_as_values(text: str) -> None:
     with contextlib.suppress(ValueError):
         assert all(0 <= cpu < CPU_LIMIT for cpu in cpu_list(text))
-    found = release(text)
-    assert found is None or len(found) == 3
+    version = release(text)
+    assert version is None or len(version) == 3
     assert clean(text).isprintable()
 
 
@@ -232,7 +232,7 @@ def test_thousands_of_cpusets_that_collide() -> None:
     tree = read_cpusets("cgroup2 / /sys/fs/cgroup rw", "\n".join(files) + "\n", CpuLists())
     for number in range(0, 3000, 100):
         cpuset = tree.sets[f"/p{number}"]
-        found = tree.rivals(cpuset)
-        assert len(found) == 8
-        assert all(each is not cpuset and each.claimed & cpuset.claimed for each in found)
+        rivals = tree.rivals(cpuset)
+        assert len(rivals) == 8
+        assert all(rival is not cpuset and rival.claimed & cpuset.claimed for rival in rivals)
     assert tree.rivals(tree.sets["/alone"]) == []

@@ -43,15 +43,18 @@ def test_a_fleet(capsys: Capture, hosts: Path) -> None:
     outcome = call(capsys, "doctor", "fleet", hosts, "--json", "--jobs", "1")
     assert outcome.status == 4
     data = outcome.json
-    names = [Path(each["file"]).name for each in data["hosts"]]
+    names = [Path(host["file"]).name for host in data["hosts"]]
     assert names == ["costly.tar", "twin.tar", "cheap.tar"]
-    costs = [each["cost"]["value"] for each in data["hosts"]]
+    costs = [host["cost"]["value"] for host in data["hosts"]]
     assert costs == sorted(costs, reverse=True)
-    assert [Path(each["file"]).name for each in data["unread"]] == ["broken.tar.gz"]
+    assert [Path(host["file"]).name for host in data["unread"]] == ["broken.tar.gz"]
     [kind] = data["findings"]
     assert (kind["id"], kind["hosts"], kind["severities"]["high"]) == ("rd-shared", 2, 2)
     assert kind["cost_cpus"] == pytest.approx(2 * costs[0] * 16)
-    assert [(each["kernel"], each["hosts"]) for each in data["groups"]] == [("6.12", 2), ("6.6", 1)]
+    assert [(group["kernel"], group["hosts"]) for group in data["groups"]] == [
+        ("6.12", 2),
+        ("6.6", 1),
+    ]
     assert data["cost_cpus"] == pytest.approx(sum(costs) * 16)
     assert data["sentence"].startswith("2 of 3 hosts with findings")
     text = call(capsys, "doctor", "fleet", hosts, "--jobs", "1")
@@ -61,15 +64,15 @@ def test_a_fleet(capsys: Capture, hosts: Path) -> None:
 
 
 def test_side_by_side_is_the_same(capsys: Capture, hosts: Path) -> None:
-    one, two = (
+    alone, parallel = (
         call(capsys, "doctor", "fleet", hosts, "--json", "--jobs", jobs).json for jobs in ("1", "2")
     )
-    assert one == two
+    assert alone == parallel
 
 
 def test_files_and_folders_are_counted_once(hosts: Path) -> None:
-    found = survey_of.archives([hosts, hosts / "twin.tar"])
-    assert len(found) == 4
+    archives = survey_of.archives([hosts, hosts / "twin.tar"])
+    assert len(archives) == 4
 
 
 def test_the_status_of_a_fleet(capsys: Capture, hosts: Path) -> None:
@@ -103,7 +106,7 @@ def test_a_thousand_archives(hosts: Path, tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert (len(data["hosts"]), len(data["unread"])) == (1000, 1)
     assert "of 1001" in done.stderr or "/1001" in done.stderr
-    assert [each["hosts"] for each in data["groups"]] == [2, 998]
+    assert [group["hosts"] for group in data["groups"]] == [2, 998]
 
 
 def busy(machine: Machine, ticks: int) -> Machine:
@@ -142,7 +145,7 @@ def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:
     )
     less = call(capsys, "doctor", "diff", before, rare, "--json").json["sentence"]
     assert "the cost is even lower now" in less
-    changes = {each["what"]: (each["before"], each["after"]) for each in data["changes"]}
+    changes = {change["what"]: (change["before"], change["after"]) for change in data["changes"]}
     assert changes["root domains"] == ("0-15", "0-3, 12-15, 4-7, 8-11")
     assert changes["findings"] == ("rd-shared (high)", "none")
     assert "/app0 root" in changes["partitions"][1]

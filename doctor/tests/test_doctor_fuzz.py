@@ -110,8 +110,8 @@ def test_damaged_profiles_and_archives_are_read_or_refused(
     if not isinstance(profile, str):
         assert judge("profile only", None, [profile]).sentence.isprintable()
     facts = attempt(lambda: read_facts(read_tar(path), "host"))
-    for said in (profile, facts):
-        assert not isinstance(said, str) or said.isprintable()
+    for result in (profile, facts):
+        assert not isinstance(result, str) or result.isprintable()
 
 
 @settings(

@@ -36,7 +36,7 @@ def test_a_guest_whose_cache_is_a_lie(
     assert (outcome.status, ids(outcome)) == (4, [("vm-llc", "low")])
     [finding] = outcome.json["findings"]
     assert words in finding["summary"]
-    where = [each["where"] for each in finding["evidence"]]
+    where = [fact["where"] for fact in finding["evidence"]]
     assert where[1:] == ["a virtual machine", "/proc/cpuinfo: model name"]
     assert "host-passthrough" in finding["remedy"]
 

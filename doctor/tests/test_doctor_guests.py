@@ -31,16 +31,16 @@ def verdict(capsys: Capture, case: str) -> Outcome:
     return outcome
 
 
-def found(outcome: Outcome) -> list[str]:
+def findings_of(outcome: Outcome) -> list[str]:
     return [name for name, _ in ids(outcome)]
 
 
 def domains(outcome: Outcome) -> dict[str, dict[str, Any]]:
-    return {each["cpus"]: each for each in outcome.json["root_domains"]}
+    return {domain["cpus"]: domain for domain in outcome.json["root_domains"]}
 
 
 def pinned(domain: dict[str, Any]) -> list[str]:
-    return sorted(each["cpus"] for each in domain["groups"] if not each["roams"])
+    return sorted(group["cpus"] for group in domain["groups"] if not group["roams"])
 
 
 def test_nothing_to_do(capsys: Capture) -> None:
@@ -51,7 +51,7 @@ def test_nothing_to_do(capsys: Capture) -> None:
 
 def test_groups_on_one_root_domain(capsys: Capture) -> None:
     outcome = verdict(capsys, "pinned")
-    assert (outcome.status, found(outcome)) == (4, ["rd-shared"])
+    assert (outcome.status, findings_of(outcome)) == (4, ["rd-shared"])
     assert "partition of type root for each group" in outcome.json["findings"][0]["remedy"]
     [domain] = domains(outcome).values()
     assert pinned(domain) == GROUPS
@@ -65,9 +65,9 @@ def test_groups_on_one_root_domain(capsys: Capture) -> None:
 def test_isolated_cpus_share_the_default_one(capsys: Capture, case: str) -> None:
     outcome = verdict(capsys, case)
     # On the host with isolcpus, partitions would save 0.3%, which is no finding.
-    assert found(outcome) == (["rd-isolated"] if case == "isolated" else [])
+    assert findings_of(outcome) == (["rd-isolated"] if case == "isolated" else [])
     known = domains(outcome)
-    assert {each: domain["default"] for each, domain in known.items()} == {
+    assert {cpus: domain["default"] for cpus, domain in known.items()} == {
         "0-3": False,
         "4-15": True,
     }
@@ -80,7 +80,7 @@ def test_root_partitions_need_nothing(capsys: Capture) -> None:
     assert (outcome.status, outcome.json["findings"], outcome.json["doubts"]) == (0, [], [])
     known = domains(outcome)
     assert sorted(known) == ["0-3", *GROUPS]
-    assert not any(each["default"] for each in known.values())
+    assert not any(domain["default"] for domain in known.values())
     for group in GROUPS:
         assert known[group]["because"] == f"partition /group-{group}"
         assert known[group]["wakeups_per_second"] > 1000
@@ -88,16 +88,16 @@ def test_root_partitions_need_nothing(capsys: Capture) -> None:
 
 def test_a_container_without_the_right(capsys: Capture) -> None:
     outcome = verdict(capsys, "container")
-    assert (outcome.status, found(outcome)) == (4, ["rd-shared"])
+    assert (outcome.status, findings_of(outcome)) == (4, ["rd-shared"])
     assert "Run the collector on the host" in outcome.json["findings"][0]["remedy"]
     # There may be other partitions; the container does not see them.
-    assert any("part of the cgroup tree" in each for each in outcome.json["doubts"])
+    assert any("part of the cgroup tree" in doubt for doubt in outcome.json["doubts"])
 
 
 def test_caches_that_are_a_lie(capsys: Capture) -> None:
     outcome = verdict(capsys, "false-caches")
     assert outcome.status == 4
-    findings = {each["id"]: each for each in outcome.json["findings"]}
+    findings = {finding["id"]: finding for finding in outcome.json["findings"]}
     assert set(findings) == {"rd-shared", "vm-llc"}
     assert "each virtual CPU a last-level cache of its own" in findings["vm-llc"]["summary"]
 
@@ -105,8 +105,8 @@ def test_caches_that_are_a_lie(capsys: Capture) -> None:
 def test_monitors_of_pressure_beside_push_interrupts(capsys: Capture) -> None:
     outcome = verdict(capsys, "psimon")
     assert outcome.status == 4
-    [storm] = [each for each in outcome.json["findings"] if each["id"] == "rt-push-ipi"]
-    values = [each["value"] for each in storm["evidence"]]
+    [storm] = [finding for finding in outcome.json["findings"] if finding["id"] == "rt-push-ipi"]
+    values = [fact["value"] for fact in storm["evidence"]]
     assert "3 threads psimon" in values
     assert "RT_PUSH_IPI is on" in values
     assert "NO_RT_PUSH_IPI" in storm["command"]

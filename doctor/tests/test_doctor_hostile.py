@@ -98,8 +98,8 @@ def test_bombs(tmp_path: Path, lists: dict[str, bytes]) -> None:
     refused(tmp_path, packed({**lists, "threads": bytes(21 << 20)}), "more than 20 MiB")
     blank = packed({**lists, "settings": b"\n" * (20 << 20)})
     refused(tmp_path, gzip.compress(blank, 1), "settings: more than")
-    one = packed({**lists, "cgroups": b"a" * (20 << 20)})
-    refused(tmp_path, gzip.compress(one, 1), "a line of more than 128 KiB")
+    long_line = packed({**lists, "cgroups": b"a" * (20 << 20)})
+    refused(tmp_path, gzip.compress(long_line, 1), "a line of more than 128 KiB")
     wide = packed({**lists, "threads": "\U0001f600\n".encode() * (4 << 20)})
     refused(tmp_path, gzip.compress(wide, 1), "threads:1 does not describe a thread")
 
@@ -223,5 +223,5 @@ def test_merging_is_the_same_as_one_by_one() -> None:
                 else:
                     apart.append((other, names))
             naive = [*apart, (cpus, members)]
-        found = {cpus: set(members) for cpus, members in merged(masks)}
-        assert found == dict(naive)
+        merged_sets = {cpus: set(members) for cpus, members in merged(masks)}
+        assert merged_sets == dict(naive)

@@ -112,9 +112,11 @@ def test_a_plan_for_each_kind_of_host(capsys: Capture, tmp_path: Path, name: str
     page, _ = planned(capsys, tmp_path, machine)
     assert words in page
     rows = json.loads((tmp_path / "plan.json").read_text())["rows"]
-    assert [(row["was"], row["cpus"]) for row in rows] == [(was, each) for each in cpus.split()]
-    found = call(capsys, "doctor", tmp_path / "host.tar", "--json").json["findings"]
-    assert [(each["id"], each["severity"]) for each in found] == [
+    assert [(row["was"], row["cpus"]) for row in rows] == [
+        (was, partition) for partition in cpus.split()
+    ]
+    findings = call(capsys, "doctor", tmp_path / "host.tar", "--json").json["findings"]
+    assert [(finding["id"], finding["severity"]) for finding in findings] == [
         ("rd-isolated" if name == "openshift" else "rd-shared", "medium")
     ]
 
@@ -140,6 +142,6 @@ def test_a_cost_that_no_partition_lowers(
 
 def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path) -> None:
     tasks = [replace(task, allowed="8-39") for task in pinned("/a.service", range(8, 40), 40_000)]
-    page, said = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
-    assert (page, said.startswith("no plan: the threads may run on the same")) == ("", True)
+    page, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
+    assert (page, message.startswith("no plan: the threads may run on the same")) == ("", True)
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out

@@ -39,12 +39,12 @@ def host(directory: Path, release: str, build_text: str = "#1 SMP", **files: str
 def test_the_collector_looks_for_all_signs() -> None:
     script = script_text()
     for where, name in (("kallsyms", "symbols"), ("btf", "types")):
-        found = re.search(rf"^{name}='([^']*)'$", script, re.MULTILINE)
-        assert found is not None
+        match = re.search(rf"^{name}='([^']*)'$", script, re.MULTILINE)
+        assert match is not None
         wanted = {
             name for sign in load_kernels().signs if sign.where == where for name in sign.names
         }
-        _, *asked = found[1].split("|")
+        _, *asked = match[1].split("|")
         assert sorted(wanted) == asked
 
 
@@ -79,8 +79,8 @@ def test_each_key_means_something() -> None:
     ],
 )
 def test_lines(tmp_path: Path, release: str, build_text: str, line: str | None) -> None:
-    found = line_of(host(tmp_path, release, build_text))
-    assert (found.id if found is not None else None) == line
+    kernel_line = line_of(host(tmp_path, release, build_text))
+    assert (kernel_line.id if kernel_line is not None else None) == line
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_nagios(capsys: Capture, tmp_path: Path) -> None:
         assert first.startswith(begins)
         text, _, data = first.partition(" | ")
         assert "|" not in text
-        values = dict(each.split("=") for each in data.split())
+        values = dict(pair.split("=") for pair in data.split())
         assert values["findings"] == ("0" if name in ("ok", "hidden") else "1")
     bad = call(capsys, "doctor", tmp_path / "no.tar", "--batch", "nagios")
     assert (bad.status, bad.err) == (3, "")
@@ -159,8 +159,8 @@ def test_prometheus_has_no_severity_of_what_was_not_judged(capsys: Capture, tmp_
         (profile, {"rd-shared"}),
     ):
         call(capsys, "doctor", *args, "--batch", "prometheus", "--out", out)
-        said = set(re.findall(r'_severity\{id="([a-z-]+)"\}', out.read_text()))
-        assert said & every == judged, args
+        metrics = set(re.findall(r'_severity\{id="([a-z-]+)"\}', out.read_text()))
+        assert metrics & every == judged, args
 
 
 def test_options_that_exclude_each_other(capsys: Capture, tmp_path: Path) -> None:

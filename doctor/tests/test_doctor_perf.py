@@ -63,9 +63,9 @@ ffmpeg 27558 [000]  5649.588683:     250000 cpu-clock:
 
 
 def c2c(text: str) -> tuple[CacheLine, ...]:
-    found = parse_c2c(lines_of(text), "x")
-    assert found is not None
-    return found.lines
+    profile = parse_c2c(lines_of(text), "x")
+    assert profile is not None
+    return profile.lines
 
 
 def whole(lines: tuple[CacheLine, ...]) -> str:
@@ -77,12 +77,13 @@ def whole(lines: tuple[CacheLine, ...]) -> str:
             f"  {number:5} {line.remote:8} {line.local:8} {line.stores:8} 0 0  {line.address:#x}"
         )
         out.append("  " + "-" * 60)
-        for each in line.accesses:
-            cycles = int(each.load_cycles)
+        for access in line.accesses:
+            cycles = int(access.load_cycles)
             out.append(
-                f"    {each.remote:8.2%} {each.local:8.2%} {each.store:8.2%} 0.00% 0.00%   "
-                f"{each.offset:#x}     0       1  0xffffffff811a6b1c  {cycles}  0  {cycles // 2}  "
-                f"{each.records}   48  [k] {each.symbol}  [kernel.kallsyms]  cpupri.c:150   0  1"
+                f"    {access.remote:8.2%} {access.local:8.2%} {access.store:8.2%} 0.00% 0.00%   "
+                f"{access.offset:#x}     0       1  0xffffffff811a6b1c  {cycles}  0  "
+                f"{cycles // 2}  {access.records}   48  [k] {access.symbol}  [kernel.kallsyms]  "
+                "cpupri.c:150   0  1"
             )
     return "\n".join(out) + "\n"
 
@@ -108,10 +109,10 @@ def test_tables_as_perf_prints_them() -> None:
 
 
 def test_report() -> None:
-    found = read(REPORT)
-    functions = found.functions
-    assert (found.event, found.samples) == ("cycles:k", 8000)
-    assert "2 tables in x: the second one" in found.notes[0]
+    profile = read(REPORT)
+    functions = profile.functions
+    assert (profile.event, profile.samples) == ("cycles:k", 8000)
+    assert "2 tables in x: the second one" in profile.notes[0]
     assert functions["cpupri_set"] == pytest.approx(0.3443)
     assert functions["pull_rt_task"] == pytest.approx(0.0334)
     assert "main" not in functions
@@ -144,10 +145,10 @@ def test_symbols_that_reports_cut() -> None:
 def test_what_is_no_profile(tmp_path: Path, data: bytes, word: str) -> None:
     path = tmp_path / "p.txt"
     path.write_bytes(data)
-    said = attempt(lambda: read_profile(path))
-    assert isinstance(said, str)
-    assert word in said
-    assert "\n" not in said
+    message = attempt(lambda: read_profile(path))
+    assert isinstance(message, str)
+    assert word in message
+    assert "\n" not in message
 
 
 def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,16 +192,16 @@ def check(profile: Profile | None) -> None:
     assert all(share >= 0 for share in profile.functions.values())
     for line in profile.lines:
         assert line.accesses
-        assert all(0 <= each.remote <= 1 and 0 <= each.local <= 1 for each in line.accesses)
+        assert all(0 <= access.remote <= 1 and 0 <= access.local <= 1 for access in line.accesses)
 
 
 def check_any(text: str) -> None:
     """Any text is read, or refused in one line."""
-    found = attempt(lambda: parse_text(text, "x"))
-    if isinstance(found, str):
-        assert found.isprintable()
+    result = attempt(lambda: parse_text(text, "x"))
+    if isinstance(result, str):
+        assert result.isprintable()
     else:
-        check(found)
+        check(result)
 
 
 @settings(max_examples=300, deadline=None)

@@ -69,12 +69,12 @@ def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path
     page, _ = planned(capsys, tmp_path, machine)
     assert "t system.slice/a.service/cpus-4 4-7 '4 5 6 7'  # - -> root" in page
     old = replace(machine, release="6.1.0", cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}})
-    page, said = planned(capsys, tmp_path / "old", old)
-    assert (page, "/system.slice/a.service/cpus-4 does not" in said) == ("", True)
+    page, message = planned(capsys, tmp_path / "old", old)
+    assert (page, "/system.slice/a.service/cpus-4 does not" in message) == ("", True)
     inner = {f"{ROOT}/system.slice/a.service/sub": {"cgroup.type": "domain"}}
     machine = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-15"}, **inner})
-    page, said = planned(capsys, tmp_path / "inner", machine)
-    assert (page, "no threaded cgroup beside /system.slice/a.service/sub," in said) == ("", True)
+    page, message = planned(capsys, tmp_path / "inner", machine)
+    assert (page, "no threaded cgroup beside /system.slice/a.service/sub," in message) == ("", True)
 
 
 def test_lines_are_undone_by_hand(capsys: Capture, tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def test_lines_are_undone_by_hand(capsys: Capture, tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "cpuset.cpus.exclusive").write_text("")
     text = page.replace(f"cd {ROOT}", f"cd {tmp_path}/tree")
-    for each in ("a1", "a0", "a2"):
-        text += f"tail */cpuset.cpus.exclusive; u system.slice/{each}.service\n"
+    for service in ("a1", "a0", "a2"):
+        text += f"tail */cpuset.cpus.exclusive; u system.slice/{service}.service\n"
     text += "tail */cpuset.cpus.exclusive; tail */a*/cpuset.cpus.*"
     done = subprocess.run(["sh", "-c", text], check=True, capture_output=True, text=True)
     root, *lists = done.stdout.split("root\n" * 3)[1].split("\n")
     assert [root, *lists[:3]] == [",4-7,8-11,12-15", ",4-7,12-15,", ",12-15,", ","]
     assert lists[3:].count("member") == 3
-    assert not any(each[:1].isdigit() for each in lists[3:])
+    assert not any(line[:1].isdigit() for line in lists[3:])
 
 
 def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     whole = Machine(tasks=tasks_of(places, first=0), llc_cpus=16, node_cpus=16)
     assert planned(capsys, tmp_path / "whole", whole)[0].count("\np system") == 3
     off = replace(machine, files={"proc/sys/kernel/sched_rt_runtime_us": "-1\n"})
-    page, said = planned(capsys, tmp_path / "off", off)
+    page, message = planned(capsys, tmp_path / "off", off)
     assert not page
-    assert "sched_rt_runtime_us is -1" in said
+    assert "sched_rt_runtime_us is -1" in message
     finding = call(capsys, "doctor", tmp_path / "off/host.tar", "--json").json["findings"][0]
     assert "possible now: CPUs 0-3: sched_rt_runtime_us" in finding["remedy"]
     assert "--plan" not in finding["command"]
@@ -189,14 +189,14 @@ def test_no_plan_is_one_sentence(capsys: Capture, tmp_path: Path) -> None:
         tasks=tasks_of(["/a", "/b", "/c"]), mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",),
         cgroups={f"{ROOT}/cpuset": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1"}},
     )  # fmt: skip
-    page, said = planned(capsys, tmp_path / "v1", first)
-    assert (page, "A container that is made later" in said) == ("", True)
+    page, message = planned(capsys, tmp_path / "v1", first)
+    assert (page, "A container that is made later" in message) == ("", True)
     older = [tmp_path / "quiet" / name for name in ("plan.txt", "plan.json")]
     planned(capsys, tmp_path, services(3))
     for path in older:
         (tmp_path / path.name).rename(path)
-    page, said = planned(capsys, tmp_path / "quiet", Machine())
-    assert (page, said.startswith("no plan: ")) == ("", True)
+    page, message = planned(capsys, tmp_path / "quiet", Machine())
+    assert (page, message.startswith("no plan: ")) == ("", True)
     assert not any(path.exists() for path in older)
 
 
@@ -204,8 +204,8 @@ def test_more_partitions_than_anybody_reviews(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("doctor.plan.plan.MOST", 2)
-    page, said = planned(capsys, tmp_path, services(3))
-    assert (page, "3 partitions are more than a person can review (2)" in said) == ("", True)
+    page, message = planned(capsys, tmp_path, services(3))
+    assert (page, "3 partitions are more than a person can review (2)" in message) == ("", True)
 
 
 def test_a_plan_replaces_plans_only(capsys: Capture, tmp_path: Path) -> None:

@@ -138,31 +138,31 @@ def test_predicting_now(capsys: Capture, tmp_path: Path) -> None:
 @needs_sim
 @simulates
 def test_one_group_has_no_partition_to_gain_from() -> None:
-    found = predict_on(Shape(1, 4, 50, 1, 4000.0, 256), "epyc-7763-2s", "", 0.001)
-    assert found.samples == 0
-    assert [row.variant for row in found.rows] == ["stock", "shard"]
-    assert all(row.share.low is None for row in found.rows)
+    prediction = predict_on(Shape(1, 4, 50, 1, 4000.0, 256), "epyc-7763-2s", "", 0.001)
+    assert prediction.samples == 0
+    assert [row.variant for row in prediction.rows] == ["stock", "shard"]
+    assert all(row.share.low is None for row in prediction.rows)
 
 
 @needs_sim
 @simulates
 def test_more_cpus_than_the_machine_has() -> None:
-    found = predict_on(Shape(100, 8, 50, 1, 80_000.0, 800), "epyc-7763-2s", "", 0.001)
-    assert found.shape.groups == 100
-    assert 0 < found.now.share.value < 0.1
+    prediction = predict_on(Shape(100, 8, 50, 1, 80_000.0, 800), "epyc-7763-2s", "", 0.001)
+    assert prediction.shape.groups == 100
+    assert 0 < prediction.now.share.value < 0.1
 
 
 def test_shapes_at_random_are_answered() -> None:
     """Every answer has an interval around its value, and no remedy costs much more than none."""
     for number in range(2000):
         shape, name = drawn(number)
-        found = by_table(shape, Nearest(name, "drawn"))
-        for row in found.rows:
+        prediction = by_table(shape, Nearest(name, "drawn"))
+        for row in prediction.rows:
             low, value, high = row.share.low, row.share.value, row.share.high
             assert 0 <= (low or 0) <= value <= (high or 0) <= 1
-        partition = found.row("partition")
+        partition = prediction.row("partition")
         if partition is not None:
-            assert partition.share.value <= model_error() * found.now.share.value + 1e-6, (
+            assert partition.share.value <= model_error() * prediction.now.share.value + 1e-6, (
                 shape.words
             )
 

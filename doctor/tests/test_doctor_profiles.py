@@ -31,10 +31,12 @@ def table(order: str = "cds", own: str = "{:6.2f}%", names: bool = True) -> str:
     titles = {"c": "Command", "d": "Shared Object", "s": "Symbol"}
     lines = []
     if names:
-        lines.append("# Overhead  " + "  ".join(f"{titles[each]:<20}" for each in order).rstrip())
+        lines.append(
+            "# Overhead  " + "  ".join(f"{titles[column]:<20}" for column in order).rstrip()
+        )
     for share, comm, dso, mark, symbol in ROWS:
         cells = {"c": comm, "d": dso, "s": f"[{mark}] {symbol}"}
-        row = "  ".join(f"{cells[each]:<20}" for each in order).rstrip()
+        row = "  ".join(f"{cells[column]:<20}" for column in order).rstrip()
         lines.append(f"   {own.format(share)}  {row}")
     return "\n".join(lines) + "\n"
 
@@ -143,9 +145,9 @@ def test_of_several_tables_one_is_judged() -> None:
     assert read(events).event == "cycles:P"
     # Remarks between rows do not make a second table.
     lines = rows.splitlines()
-    one = read("\n".join([lines[0], "What is this?", *lines[1:]]))
-    assert {name: round(share, 4) for name, share in one.functions.items()} == SHARES
-    assert not one.notes
+    remarked = read("\n".join([lines[0], "What is this?", *lines[1:]]))
+    assert {name: round(share, 4) for name, share in remarked.functions.items()} == SHARES
+    assert not remarked.notes
 
 
 def test_perf_diff() -> None:
@@ -161,13 +163,13 @@ def test_perf_diff() -> None:
         assert profile.functions["cpupri_set"] == 0.3
         assert profile.functions["new_function"] == 0.0
         assert profile.functions["gone_function"] == 0.1
-        assert any("'Baseline'" in each for each in profile.notes)
+        assert any("'Baseline'" in note for note in profile.notes)
 
 
 def test_a_sum_above_100_percent_is_an_error() -> None:
     text = "".join(f"  70.00%  a  [kernel]  [k] function_{name}\n" for name in "abc")
-    said = refused(text)
-    assert "sum up to 210.0%" in said
+    message = refused(text)
+    assert "sum up to 210.0%" in message
 
 
 HEADS = (
@@ -248,7 +250,7 @@ def test_maps_of_bpftrace(text: str) -> None:
     assert profile.samples == 10000
     two = read(text + "@other[cpupri_set]: 90000\n")
     assert two.functions["cpupri_set"] == 0.21
-    assert any("2 maps" in each for each in two.notes)
+    assert any("2 maps" in note for note in two.notes)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +272,10 @@ def test_maps_of_bpftrace(text: str) -> None:
 def test_what_a_text_lacks_is_named(tmp_path: Path, text: str, what: str, lacks: str) -> None:
     path = tmp_path / "p.txt"
     path.write_text(text)
-    said = str(attempt(lambda: read_profile(path)))
-    assert f"looks like {what}" in said or f"looks like a {what}" in said
-    assert "has no" in said
-    assert lacks in said
+    message = str(attempt(lambda: read_profile(path)))
+    assert f"looks like {what}" in message or f"looks like a {what}" in message
+    assert "has no" in message
+    assert lacks in message
     assert not looks_like("nothing at all\n")
 
 
@@ -297,21 +299,21 @@ def test_intervals() -> None:
 
 
 def verdict(text: str) -> tuple[int, str]:
-    found = judge("profile only", None, [read(text)])
-    return found.status, found.sentence
+    judgement = judge("profile only", None, [read(text)])
+    return judgement.status, judgement.sentence
 
 
 def test_the_number_of_samples_decides() -> None:
     assert verdict(HEADER + table())[0] == FOUND
-    status, said = verdict(HEADER.replace("20K", "499") + table())
+    status, sentence = verdict(HEADER.replace("20K", "499") + table())
     assert status == CANNOT_TELL
-    assert "499 samples" in said
-    assert "rd-shared" in said
+    assert "499 samples" in sentence
+    assert "rd-shared" in sentence
     # 1.2% of 1,000 samples may be less than the 1% that the catalogue asks for.
     row = "# Samples: {} of event 'cycles'\n  1.20%  a  [k] cpupri_set\n 98.80%  b  [.] main\n"
-    status, said = verdict(row.format("1000"))
+    status, sentence = verdict(row.format("1000"))
     assert status == CANNOT_TELL
-    assert "more samples" in said
+    assert "more samples" in sentence
     assert verdict(row.format("90K"))[0] == FOUND
     quiet = row.replace("1.20", "0.10").replace("98.80", "99.90")
     assert verdict(quiet.format("90K"))[0] == NOTHING
@@ -320,12 +322,12 @@ def test_the_number_of_samples_decides() -> None:
 def test_one_process_says_nothing_about_the_machine() -> None:
     alone = HEADER + table().replace("swapper", "ffmpeg ")
     # A command is not a process: many may run it.
-    found = judge("", None, [read(alone)])
-    assert found.findings[0].severity == "high"
-    assert any("are of the command ffmpeg" in note for note in found.notes)
-    status, said = verdict(alone.replace("ffmpeg ", "ffmpeg:7"))
+    judgement = judge("", None, [read(alone)])
+    assert judgement.findings[0].severity == "high"
+    assert any("are of the command ffmpeg" in note for note in judgement.notes)
+    status, sentence = verdict(alone.replace("ffmpeg ", "ffmpeg:7"))
     assert status == CANNOT_TELL
-    assert "one process, ffmpeg:7" in said
+    assert "one process, ffmpeg:7" in sentence
     recorded = "# cmdline : /usr/bin/perf record -a -g -- sleep 10 \n"
     assert verdict(recorded + alone.replace("ffmpeg ", "ffmpeg:7"))[0] == FOUND
 
@@ -333,13 +335,13 @@ def test_one_process_says_nothing_about_the_machine() -> None:
 def test_rows_that_are_missing_are_said() -> None:
     whole = HEADER + table()
     rows = whole.replace("49.00%", "40.00%")
-    found = judge("", None, [read(rows)])
-    assert (found.findings[0].severity, found.doubts) == ("high", ())
-    assert "the rows of x cover 91.0% of all samples" in found.notes
+    judgement = judge("", None, [read(rows)])
+    assert (judgement.findings[0].severity, judgement.doubts) == ("high", ())
+    assert "the rows of x cover 91.0% of all samples" in judgement.notes
     for cut in (whole[: whole.index("_frame")], "\n".join(whole.splitlines()[:5]) + "\n"):
-        found = judge("", None, [read(cut)])
-        assert found.findings[0].severity == "medium"
-        assert "cover" in found.doubts[0]
+        judgement = judge("", None, [read(cut)])
+        assert judgement.findings[0].severity == "medium"
+        assert "cover" in judgement.doubts[0]
 
 
 def test_user_space_and_idle_cpus_count_in_maps_of_bpftrace() -> None:
@@ -351,16 +353,16 @@ def test_a_kernel_without_symbols() -> None:
     text = HEADER + table().replace("cpupri_set", "0xffffffff81120b31").replace(
         "pull_rt_task", "0xffffffff8112fb31"
     )
-    status, said = verdict(text)
+    status, sentence = verdict(text)
     assert status == CANNOT_TELL
-    assert "without names" in said
-    assert "kptr_restrict" in said
+    assert "without names" in sentence
+    assert "kptr_restrict" in sentence
 
 
 def test_an_excerpt_may_hide_something() -> None:
-    status, said = verdict(HEADER + "  3.00%  a  [kernel]  [k] clear_page_erms\n")
+    status, sentence = verdict(HEADER + "  3.00%  a  [kernel]  [k] clear_page_erms\n")
     assert status == CANNOT_TELL
-    assert "cover 3.0%" in said
+    assert "cover 3.0%" in sentence
 
 
 def test_two_programs_of_one_name_have_one_table() -> None:
@@ -375,9 +377,9 @@ def test_two_programs_of_one_name_have_one_table() -> None:
             ("20.00", "x"),
         )
     )
-    found = read(header + rows)
-    assert found.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
-    assert not any("tables" in each for each in found.notes)
+    profile = read(header + rows)
+    assert profile.functions == pytest.approx({"_start": 0.3, "run": 0.5, "x": 0.2})
+    assert not any("tables" in note for note in profile.notes)
     # In a mail without headers the second table begins with a larger share than the last one.
     twice = read(rows + rows)
     assert sum(twice.functions.values()) == pytest.approx(1.0)
@@ -389,8 +391,8 @@ def test_thousands_of_single_samples_are_rounded_up() -> None:
     header = "# Samples: 5K of event 'cpu-clock'\n#\n# Overhead  Command  Shared Object  Symbol\n"
     rows = [f"     0.02%  a  a  [.] f{n}\n" for n in range(3000)]
     rows = ["    46.00%  a  a  [.] main\n", *rows]
-    found = read(header + "".join(rows))
-    assert found.covered == 1.0
+    profile = read(header + "".join(rows))
+    assert profile.covered == 1.0
     assert "sum up to 166.0%" in refused(header + "    60.00%  a  a  [.] g\n" + "".join(rows))
 
 
@@ -430,19 +432,19 @@ def test_a_number_that_is_too_long_is_none(text: str) -> None:
     "a 11 1.2: {} cycles:  ffffffff81000000 cpupri_set ([kernel.kallsyms])\n",
 ])  # fmt: skip
 def test_functions_of_guests_are_not_the_hosts(text: str) -> None:
-    found = read(text.format(70, 30))
-    assert found.functions == pytest.approx({"cpupri_set": 0.3})
-    assert found.covered == pytest.approx(1.0)
-    assert found.notes[0].startswith("70.0% of the samples in x are in guests")
+    profile = read(text.format(70, 30))
+    assert profile.functions == pytest.approx({"cpupri_set": 0.3})
+    assert profile.covered == pytest.approx(1.0)
+    assert profile.notes[0].startswith("70.0% of the samples in x are in guests")
     guests = text.format(70, 30).splitlines()[0]
     assert "shows guests only: record in the guest" in refused(guests)
 
 
 @pytest.mark.parametrize("share", ["inf%", "-nan%", "3O.00%"])
 def test_a_share_that_is_not_a_number_is_said(share: str) -> None:
-    found = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
-    assert "1 row of x left out: the share or time is not a number" in found.notes
-    assert round(found.functions["cpupri_set"], 4) == 0.3
+    profile = read(HEADER + table() + f"  {share}  a  [kernel]  [k] clear_page_erms\n")
+    assert "1 row of x left out: the share or time is not a number" in profile.notes
+    assert round(profile.functions["cpupri_set"], 4) == 0.3
 
 
 def test_memory_is_bounded_by_different_functions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,6 +452,6 @@ def test_memory_is_bounded_by_different_functions(monkeypatch: pytest.MonkeyPatc
     rows = "".join(f"   {9 - n:2d}.00%  c{n}  [kernel.kallsyms]  [k] f{n}\n" for n in range(9))
     stacks = "".join(f"c{n};f{n} {9 - n}\n" for n in range(9))
     for text in (HEADER + rows, stacks):
-        found = read(text)
-        assert set(found.functions) == {"f0", "f1", "f2"}
-        assert found.covered == pytest.approx(0.45 if text != stacks else 1.0)
+        profile = read(text)
+        assert set(profile.functions) == {"f0", "f1", "f2"}
+        assert profile.covered == pytest.approx(0.45 if text != stacks else 1.0)

@@ -31,15 +31,15 @@ SECRET = re.compile(r"secret|12xy|77yz|981045677")
 
 
 def tasks(slept: int) -> list[Task]:
-    found = [
+    workers = [
         Task(
             100 + n, f"secret worker {n // 4}", allowed=str(n), cgroup=PATHS[n // 4],
             voluntary=slept,
         )
         for n in range(16)
     ]  # fmt: skip
-    found.append(Task(90, "CPU 0/KVM", allowed="4-7", cgroup=GUEST, voluntary=slept))
-    return [*found, Task(60, "psimon", priority=1, flags=KTHREAD, voluntary=3)]
+    workers.append(Task(90, "CPU 0/KVM", allowed="4-7", cgroup=GUEST, voluntary=slept))
+    return [*workers, Task(60, "psimon", priority=1, flags=KTHREAD, voluntary=3)]
 
 
 def trees(base: Path) -> tuple[Path, Path]:
@@ -121,9 +121,9 @@ def test_the_verdict_is_the_same(capsys: Capture, tmp_path: Path) -> None:
     assert note in back["notes"]
     back["notes"].remove(note)
     assert hidden.status == plain.status == 4
-    found = back["findings"][0]
-    assert "No plan is possible now: names of cgroups are pseudonyms" in found["remedy"]
-    found |= {name: plain.json["findings"][0][name] for name in ("remedy", "command")}
+    finding = back["findings"][0]
+    assert "No plan is possible now: names of cgroups are pseudonyms" in finding["remedy"]
+    finding |= {name: plain.json["findings"][0][name] for name in ("remedy", "command")}
     assert back == plain.json
 
 

@@ -27,9 +27,9 @@ ROOT = "/sys/fs/cgroup"
 
 def groups(rate: int, seconds: float = 2.0, cgroup: str = "/app") -> list[Task]:
     """Three groups of four threads, each pinned to its four CPUs; all wake up rate times."""
-    each = int(rate * seconds / 12)
+    switches = int(rate * seconds / 12)
     return [
-        Task(100 + n, f"rt{n}", allowed=f"{4 + n // 4 * 4}-{7 + n // 4 * 4}", voluntary=each,
+        Task(100 + n, f"rt{n}", allowed=f"{4 + n // 4 * 4}-{7 + n // 4 * 4}", voluntary=switches,
              cgroup=f"{cgroup}{n // 4}" if cgroup != "/" else "/")
         for n in range(12)
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def judged(capsys: Capture, *args: str | Path) -> Outcome:
 
 
 def ids(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each["id"], each["severity"]) for each in outcome.json["findings"]]
+    return [(finding["id"], finding["severity"]) for finding in outcome.json["findings"]]
 
 
 def partitions(kind: str) -> dict[str, dict[str, str]]:
@@ -102,7 +102,7 @@ def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> No
     assert outcome.json["cost"] == cost
     [domain] = outcome.json["root_domains"]
     assert [group["cpus"] for group in domain["groups"]] == ["4-7", "8-11", "12-15"]
-    assert any("3 groups that share no CPU" in each["value"] for each in finding["evidence"])
+    assert any("3 groups that share no CPU" in fact["value"] for fact in finding["evidence"])
 
 
 def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_isolcpus(capsys: Capture, tmp_path: Path) -> None:
     [finding] = outcome.json["findings"]
     assert finding["cpus"] == "4-15"
     assert {"where": "/sys/devices/system/cpu/isolated", "value": "4-15"} in finding["evidence"]
-    said = {each["where"]: each["value"] for each in finding["evidence"]}
-    assert "on def_root_domain" in said["root domain (computed)"]
+    facts = {fact["where"]: fact["value"] for fact in finding["evidence"]}
+    assert "on def_root_domain" in facts["root domain (computed)"]
 
 
 REASONS = {
@@ -139,14 +139,14 @@ def test_each_reason_of_the_kernel_has_a_remedy(capsys: Capture, tmp_path: Path)
     for release, unnamed in (("6.1.0", "Take CPUs 8-11 out"), ("7.3.4", "Fix what the")):
         state = [*(f"root invalid ({why})" for why in REASONS), "root invalid"]
         tree = {
-            f"{ROOT}/a{n:02}": {"cpuset.cpus": "8-11", "cpuset.cpus.partition": each}
-            for n, each in enumerate(state)
+            f"{ROOT}/a{n:02}": {"cpuset.cpus": "8-11", "cpuset.cpus.partition": partition}
+            for n, partition in enumerate(state)
         } | {ROOT: {"cpuset.cpus.effective": "0-15"}}
         machine = Machine(cgroups=tree, release=release, tasks=[Task(90, "rt", cgroup="/a00")])
         host = tar(tmp_path / release, machine)
-        found = call(capsys, "doctor", host, "--json").json["findings"]
-        assert [each["severity"] for each in found] == ["medium", *["low"] * len(REASONS)]
-        for finding, words in zip(found, [*REASONS.values(), unnamed], strict=True):
+        findings = call(capsys, "doctor", host, "--json").json["findings"]
+        assert [finding["severity"] for finding in findings] == ["medium", *["low"] * len(REASONS)]
+        for finding, words in zip(findings, [*REASONS.values(), unnamed], strict=True):
             assert words in finding["remedy"], finding
             assert ("Take CPUs" in finding["remedy"]) == words.startswith("Take")
 
@@ -163,13 +163,13 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
     }
     outcome = judged(capsys, tar(tmp_path, Machine(cgroups=cgroups)))
     assert ids(outcome) == [("partition-invalid", "low")]
-    found = json.loads(outcome.out)["findings"][0]
-    assert found["summary"].endswith("/system.slice may also use its CPUs 8-9")
-    assert found["evidence"][1] == {
+    finding = json.loads(outcome.out)["findings"][0]
+    assert finding["summary"].endswith("/system.slice may also use its CPUs 8-9")
+    assert finding["evidence"][1] == {
         "where": f"{ROOT}/system.slice",
         "value": "names CPUs 0-9, of which 8-9 are the partition's",
     }
-    assert "Take CPUs 8-9 out of the cpuset.cpus of /system.slice" in found["remedy"]
+    assert "Take CPUs 8-9 out of the cpuset.cpus of /system.slice" in finding["remedy"]
 
 
 def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> No
         outcome = judged(capsys, tar(tmp_path / name, machine))
         assert status or outcome.status == 0, outcome
         notes = json.loads(outcome.out)["notes"]
-        said = [note for note in notes if "partitions cannot improve this" in note]
-        assert len(said) == (status == 0)
+        remarks = [note for note in notes if "partitions cannot improve this" in note]
+        assert len(remarks) == (status == 0)
 
 
 def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
@@ -205,9 +205,9 @@ def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
 
 def test_deadline_threads_are_never_pinned(capsys: Capture, tmp_path: Path) -> None:
     tasks = [replace(task, policy=DEADLINE, allowed="0-15") for task in groups(4_000_000)]
-    found = json.loads(judged(capsys, tar(tmp_path, Machine(tasks=tasks))).out)["findings"][0]
-    assert "taskset" not in found["command"]
-    assert "does not let them be pinned" in found["remedy"]
+    finding = json.loads(judged(capsys, tar(tmp_path, Machine(tasks=tasks))).out)["findings"][0]
+    assert "taskset" not in finding["command"]
+    assert "does not let them be pinned" in finding["remedy"]
 
 
 def test_threads_that_may_run_everywhere(capsys: Capture, tmp_path: Path) -> None:
@@ -267,13 +267,13 @@ def test_a_storm_of_push_interrupts(capsys: Capture, tmp_path: Path) -> None:
         assert outcome.status == status, name
         if status == 4:
             assert ids(outcome) == [("rt-push-ipi", "medium")]
-            values = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
+            values = [fact["value"] for fact in outcome.json["findings"][0]["evidence"]]
             assert "1 thread psimon" in values
             assert values[-1].startswith(fix)
 
 
 @pytest.mark.parametrize(
-    ("waiting", "calls", "wakeups", "found"),
+    ("waiting", "calls", "wakeups", "storm"),
     [
         (3, 5000, 0, True),
         (3, 1500, 0, False),  # too few
@@ -283,15 +283,15 @@ def test_a_storm_of_push_interrupts(capsys: Capture, tmp_path: Path) -> None:
     ],
 )
 def test_requests_to_push_are_function_calls(
-    capsys: Capture, tmp_path: Path, waiting: int, calls: int, wakeups: int, found: bool
+    capsys: Capture, tmp_path: Path, waiting: int, calls: int, wakeups: int, storm: bool
 ) -> None:
     tasks = [Task(100 + n, "spin", allowed="0-3") for n in range(waiting)]
     tasks += [Task(60, "psimon", priority=1, flags=KTHREAD, voluntary=wakeups)]
     machine = Machine(tasks=tasks, files={"sys/kernel/debug/sched/features": "RT_PUSH_IPI\n"})
     outcome = judged(capsys, tar(tmp_path, machine, calls=calls))
-    assert ids(outcome) == ([("rt-push-ipi", "medium")] if found else [])
-    if found:
-        values = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
+    assert ids(outcome) == ([("rt-push-ipi", "medium")] if storm else [])
+    if storm:
+        values = [fact["value"] for fact in outcome.json["findings"][0]["evidence"]]
         gets = "CPU 0, with 3 real-time threads, gets 2,500 per second"
         assert (gets if calls == 5000 else "80,000 per second in all") in values[0]
 
@@ -316,7 +316,7 @@ def test_profiles_alone(capsys: Capture, tmp_path: Path) -> None:
         assert ids(outcome) == [("rd-shared", "high")]
         assert outcome.json["machine"] is None
         assert outcome.json["source"] == "profile only"
-    titles = [each["value"] for each in outcome.json["findings"][0]["evidence"]]
+    titles = [fact["value"] for fact in outcome.json["findings"][0]["evidence"]]
     for words in ("its third line", "its first line", "four neighbouring levels", "bits of a mask"):
         assert sum(words in title for title in titles) == 1
 
@@ -418,8 +418,8 @@ def test_speaks_of_what_it_collects(capsys: Capture, tmp_path: Path) -> None:
     assert "threads of SCHED_EXT only" in notes
     assert "no budget" not in notes
     hidden = Machine(tasks=groups(500), kernel_threads=False)
-    said = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])
-    assert "hidepid" in said
+    doubts = " ".join(judged(capsys, tar(tmp_path / "hidden", hidden)).json["doubts"])
+    assert "hidepid" in doubts
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -76,8 +76,8 @@ def start_guest(kernel: Kernel, slot: int) -> None:
     for name, cpus in (("vcpu0", "13"), ("emulator", "0-1")):
         kernel.path(f"{inner}/{name}").mkdir()
         kernel.write(f"{inner}/{name}/cgroup.type", "threaded")
-        for each in ("", "/machine.slice", GUEST, inner):
-            kernel.write(f"{each}/cgroup.subtree_control", "+cpuset")
+        for cgroup in ("", "/machine.slice", GUEST, inner):
+            kernel.write(f"{cgroup}/cgroup.subtree_control", "+cpuset")
         kernel.write(f"{inner}/{name}/cpuset.cpus", cpus)
     for thread in kernel.read(f"{inner}/cgroup.threads").split():
         name = "vcpu0" if int(thread) in masks else "emulator"
@@ -115,7 +115,7 @@ class Probed(Kernel):
         if not file.endswith(".partition"):
             before.pop(f"{GUEST}/libvirt/emulator/cpuset.cpus.effective", None)  # its own list
             now = {**before, **state(self, "cpuset.cpus.effective")}
-            same({each: now[each] for each in before}, before, f"'{value}' to {file}")
+            same({file: now[file] for file in before}, before, f"'{value}' to {file}")
 
 
 def state(kernel: Kernel, *names: str) -> dict[str, str]:
@@ -132,7 +132,7 @@ def state(kernel: Kernel, *names: str) -> dict[str, str]:
 def same(now: dict[str, str], before: dict[str, str], after: str) -> None:
     """Assert that all is as it was."""
     wrong = {file: (before.get(file), now.get(file)) for file in {*before, *now}}
-    wrong = {file: each for file, each in wrong.items() if each[0] != each[1]}
+    wrong = {file: values for file, values in wrong.items() if values[0] != values[1]}
     assert not wrong, f"after {after}: {wrong}"
 
 
@@ -141,14 +141,14 @@ def refused(kernel: Kernel, row: Wanted, words: str, early: bool = False) -> Non
 
     ``early``: before a partition is made.
     """
-    before, said = state(kernel), "nothing"
+    before, message = state(kernel), "nothing"
     written.clear()
     try:
         apply([*ROWS, row], kernel, JOURNAL)
     except UserError as error:
-        said = str(error)
-    print(said)
-    assert words in said
+        message = str(error)
+    print(message)
+    assert words in message
     assert any(file.endswith(".partition") for file in written) != early, written
     same(state(kernel), before, "a refusal")
     assert not JOURNAL.exists()

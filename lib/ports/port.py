@@ -127,12 +127,12 @@ def edit(source: Path, edits: str) -> int:
     """Change a file; return how many lines are new or gone."""
     lines = source.read_text(encoding="utf-8").splitlines()
     count = 0
-    for one in ("\n" + edits.rstrip("\n")).split("\n@")[1:]:
-        (first, *ours), gone = one.splitlines(), int(one[0])
-        found = [at for at, line in enumerate(lines) if first[2:] in line]
-        if len(found) != 1:
-            sys.exit(f'port.py: {len(found)} lines of {source.name} have "{first[2:]}", not one')
-        at = found[0] + (gone == 0)
+    for change in ("\n" + edits.rstrip("\n")).split("\n@")[1:]:
+        (first, *ours), gone = change.splitlines(), int(change[0])
+        matches = [at for at, line in enumerate(lines) if first[2:] in line]
+        if len(matches) != 1:
+            sys.exit(f'port.py: {len(matches)} lines of {source.name} have "{first[2:]}", not one')
+        at = matches[0] + (gone == 0)
         lines[at : at + gone] = ours
         count += len(ours) + gone
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -183,8 +183,8 @@ def wasmtime(folder: Path, build: Path, version: str, exact: bool) -> int:
     (folder / "Cargo.toml").write_text(MANIFEST.replace("DEPENDENCIES", needed), encoding="utf-8")
     (folder / "src").mkdir()
     (folder / "src/lib.rs").touch()
-    said = run("cargo", "metadata", "--format-version=1", "--all-features", cwd=folder)
-    (crate,) = (p for p in json.loads(said)["packages"] if p["name"] == "wasmtime")
+    metadata = run("cargo", "metadata", "--format-version=1", "--all-features", cwd=folder)
+    (crate,) = (p for p in json.loads(metadata)["packages"] if p["name"] == "wasmtime")
     pooling = Path(crate["manifest_path"]).parent / "src/runtime/vm/instance/allocator/pooling"
     whole = pooling.with_suffix(".rs").read_text(encoding="utf-8")
     # What index_allocator.rs uses of that file.

@@ -97,14 +97,14 @@ def exported(library: Path) -> set[str]:
 
 def check_symbols(libdir: Path, headers: Path) -> None:
     """The shared library exports what the headers declare, no more and no less."""
-    found = exported(next(libdir.glob("libschedshard.so.*.*.*")))
+    symbols = exported(next(libdir.glob("libschedshard.so.*.*.*")))
     expected = declared(headers) | inlined(headers)
-    if found != expected:
+    if symbols != expected:
         sys.exit(
-            f"not in a header: {sorted(found - expected)}, "
-            f"not in the library: {sorted(expected - found)}"
+            f"not in a header: {sorted(symbols - expected)}, "
+            f"not in the library: {sorted(expected - symbols)}"
         )
-    if (public := sum(not PRIVATE.fullmatch(name) for name in found)) > MOST:
+    if (public := sum(not PRIVATE.fullmatch(name) for name in symbols)) > MOST:
         sys.exit(f"{public} public functions: at most {MOST}")
 
 

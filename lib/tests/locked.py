@@ -48,18 +48,18 @@ def main() -> None:
     """Compare all functions."""
     library = sys.argv[1]
     for function, expected in LOCKED.items():
-        found = locked(library, function)
+        instructions = locked(library, function)
         if function in SUMMARY:
             first = expected[:1] or ["or"]
-            right = found[:1] == first and "cmpxchg" not in found
+            right = instructions[:1] == first and "cmpxchg" not in instructions
         else:
-            right = found == expected
+            right = instructions == expected
         if not right:
-            sys.exit(f"{function}: locked instructions {found}, must be {expected}")
+            sys.exit(f"{function}: locked instructions {instructions}, must be {expected}")
     for function in CLAIMS:
-        found = locked(library, function)
-        if "btr" not in found or "cmpxchg" in found:
-            sys.exit(f"{function}: locked instructions {found}, must be btr")
+        instructions = locked(library, function)
+        if "btr" not in instructions or "cmpxchg" in instructions:
+            sys.exit(f"{function}: locked instructions {instructions}, must be btr")
     print(f"{len(LOCKED) + len(CLAIMS)} functions: 1 passed, 0 failed")
 
 

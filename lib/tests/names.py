@@ -73,10 +73,10 @@ def names_of(text: str) -> set[str]:
     """Return the types, tags, enumerators and functions that preprocessed code declares."""
     while "__attribute__" in text:
         text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", "", text)
-    found = set(re.findall(r"\b(?:struct|union|enum)\s+(\w+)", text))
-    found |= set(re.findall(r"\btypedef\b[^;{]*?\b(\w+)\s*;", text))
+    names = set(re.findall(r"\b(?:struct|union|enum)\s+(\w+)", text))
+    names |= set(re.findall(r"\btypedef\b[^;{]*?\b(\w+)\s*;", text))
     for inside in re.findall(r"\benum\s+\w+\s*\{([^}]*)\}", text):
-        found |= set(re.findall(r"(?:^|,)\s*(\w+)", inside))
+        names |= set(re.findall(r"(?:^|,)\s*(\w+)", inside))
     outside, depth = "", 0
     for char in text:
         depth += char == "{"
@@ -87,8 +87,8 @@ def names_of(text: str) -> set[str]:
     for declared in outside.split(";"):
         match = re.search(r"\b(\w+)\s*\(", declared)
         if match:
-            found.add(match[1])
-    return found
+            names.add(match[1])
+    return names
 
 
 def macros_of(headers: Path) -> set[str]:
@@ -117,17 +117,17 @@ def main() -> None:
         (place / "names.h").unlink(missing_ok=True)
         compiled = compiles([*compiler], "c", Path(own), Path(folder))
         compiled += compiles([*cpp_compiler], "c++", Path(own), Path(folder))
-        found = names_of(own_text([*compiler], Path(folder))) | macros_of(Path(folder))
-    foreign = {name for name in found if not OURS.match(name)}
-    if foreign or len(found) < 200:
-        sys.exit(f"{len(found)} names in headers, not ours: {sorted(foreign)}")
+        names = names_of(own_text([*compiler], Path(folder))) | macros_of(Path(folder))
+    foreign = {name for name in names if not OURS.match(name)}
+    if foreign or len(names) < 200:
+        sys.exit(f"{len(names)} names in headers, not ours: {sorted(foreign)}")
     for library in map(Path, libraries):
         shown = symbols_of(library)
         strange = {name for name in shown if not name.startswith("schedshard_")}
         if strange - {"SCHEDSHARD_0"} or len(shown) < 5:
             sys.exit(f"{library.name}: not ours: {sorted(strange)}")
         print(f"{library.name}: {len(shown)} names")
-    print(f"{compiled} programs, {len(found)} names in headers")
+    print(f"{compiled} programs, {len(names)} names in headers")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def rust_type(declared: str) -> str:
 
 def in_c(headers: Path) -> dict[str, str]:
     """Return each function of the headers as Rust would declare it."""
-    found = {}
+    signatures = {}
     for header in headers.glob("*.h"):
         text = re.sub(r"/\*.*?\*/|^[ \t]*#[^\n]*", "", header.read_text("utf-8"), flags=re.M | re.S)
         text = re.sub(r"\b(static|schedshard_port_always_inline|inline)\b", "", text)
@@ -56,18 +56,18 @@ def in_c(headers: Path) -> dict[str, str]:
         for returns, name, arguments in re.findall(pattern, text, re.M):
             types = [re.sub(r"\w+$", "", part.strip()) for part in arguments.split(",")]
             given = [] if arguments == "void" else [rust_type(" ".join(t.split())) for t in types]
-            found[name] = f"({', '.join(given)}) -> {rust_type(' '.join(returns.split()))}"
-    return found
+            signatures[name] = f"({', '.join(given)}) -> {rust_type(' '.join(returns.split()))}"
+    return signatures
 
 
 def in_rust(source: Path) -> dict[str, str]:
     """Return each function that sys.rs declares, without names of arguments."""
-    found = {}
+    signatures = {}
     pattern = r"pub fn (schedshard_\w+)\(([^)]*)\)(?: -> ([^;]+))?;"
     for name, arguments, returns in re.findall(pattern, source.read_text("utf-8")):
         types = [part.partition(":")[2].strip() for part in arguments.split(",") if part.strip()]
-        found[name] = f"({', '.join(types)}) -> {returns or '()'}"
-    return found
+        signatures[name] = f"({', '.join(types)}) -> {returns or '()'}"
+    return signatures
 
 
 def main() -> int:

@@ -82,14 +82,14 @@ def by_cmake(compiler: list[str], libdir: Path, version: str, folder: Path) -> N
         return
     env = {"CC": " ".join(compiler)}
     build = folder / "cmake"
-    found = f"-Dschedshard_DIR={libdir}/cmake/schedshard"
-    call("cmake", "-S", HERE, "-B", build, found, f"-DASKED={version}", **env)
+    place = f"-Dschedshard_DIR={libdir}/cmake/schedshard"
+    call("cmake", "-S", HERE, "-B", build, place, f"-DASKED={version}", **env)
     call("cmake", "--build", build)
     run(build / "user-schedshard", "cmake shared", libdir)
     run(build / "user-static", "cmake static")
     for asked in ("0.0.1", "99.0"):
         refused = subprocess.run(
-            ["cmake", "-S", HERE, "-B", folder / f"cmake-{asked}", found, f"-DASKED={asked}"],
+            ["cmake", "-S", HERE, "-B", folder / f"cmake-{asked}", place, f"-DASKED={asked}"],
             capture_output=True,
             text=True,
             check=False,

@@ -77,13 +77,13 @@ class Output(unittest.TestCase):
 class Refusal(unittest.TestCase):
     """Bad input gives one line and status 2."""
 
-    def refused(self, said: str, *args: str) -> None:
-        """Run the tool, which must print nothing and say @said in one line."""
+    def refused(self, words: str, *args: str) -> None:
+        """Run the tool, which must print nothing and say @words in one line."""
         done = run(*args)
         assert (done.returncode, done.stdout) == (2, ""), args
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("schedshard-topo: "), done.stderr
-        assert said in done.stderr
+        assert words in done.stderr
 
     def test_arguments(self) -> None:
         """Options that are unknown, lack a value, or exclude each other."""

@@ -380,9 +380,9 @@ KERNELS = (form.Kernel("stock", "6.12.1"), form.Kernel("shard", "6.12.1"))
 
 
 def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
-    one = Figure("fork", "stock", "events per second", (100.0, 101.0, 99.0))
-    two = replace(one, kernel="shard", runs=(150.0, 151.0, 149.0))
-    both = replace(TRIAL, kernels=KERNELS, figures=(one, two))
+    stock = Figure("fork", "stock", "events per second", (100.0, 101.0, 99.0))
+    shard = replace(stock, kernel="shard", runs=(150.0, 151.0, 149.0))
+    both = replace(TRIAL, kernels=KERNELS, figures=(stock, shard))
     text = compare.comparison([("a.json", both)])
     assert "1 of 1 figures with two runs or more differ (the 95%" in text
     assert "1.500  1.488 to 1.513  differs" in text
@@ -395,14 +395,14 @@ def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
 
 def test_a_ratio_is_a_mean_on_a_logarithmic_scale() -> None:
     """Runs of one trial are pairs; those of two trials are not, so their interval is wider."""
-    one = Figure("fork", "stock", "s", (100.0, 110.0, 90.0))
-    two = replace(one, kernel="shard", runs=(150.0, 165.0, 140.0))
-    logs = [math.log(b / a) for a, b in zip(one.runs, two.runs)]
+    stock = Figure("fork", "stock", "s", (100.0, 110.0, 90.0))
+    shard = replace(stock, kernel="shard", runs=(150.0, 165.0, 140.0))
+    logs = [math.log(b / a) for a, b in zip(stock.runs, shard.runs)]
     for paired, squares in (
         (True, variance(logs) / 3),
-        (False, sum(variance(map(math.log, figure.runs)) / 3 for figure in (one, two))),
+        (False, sum(variance(map(math.log, figure.runs)) / 3 for figure in (stock, shard))),
     ):
-        ratio = compare.ratio_of(one, two, paired)
+        ratio = compare.ratio_of(stock, shard, paired)
         half = 4.303 * squares**0.5  # Student's distribution, two degrees of freedom
         assert ratio.ratio == pytest.approx(math.exp(mean(logs)))
         assert ratio.low == pytest.approx(math.exp(mean(logs) - half))

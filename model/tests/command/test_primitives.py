@@ -134,9 +134,9 @@ def ns_of(data: dict[str, Any]) -> float:
 @pytest.mark.long
 def test_an_operation_is_done_on_every_object(cli: Cli, real: Path) -> None:
     words = ("run", "primitives", "--op", "atomic-inc", "--threads", "1", "--json")
-    one, five = cli(*words).json, cli(*words, "--lines", "5").json
+    single, five = cli(*words).json, cli(*words, "--lines", "5").json
     assert five["objects"] == 5
-    assert ns_of(five) == pytest.approx(5 * ns_of(one), rel=0.01)
+    assert ns_of(five) == pytest.approx(5 * ns_of(single), rel=0.01)
     assert "published" not in five["variants"][0]["points"][0]
 
 
