@@ -15,7 +15,7 @@ from common.progress import Ticker
 from common.show.format import nanoseconds, times
 from model.lines.dwarf import Layouts
 from model.lines.fields import layouts_of
-from model.machines.presets import Machine, cpu_count, load_machine, preset_names
+from model.machines.presets import cpu_count, load_machine, preset_names
 from model.results.rows import Bar
 from model.results.run import Bars, Result
 from model.run.experiment import Experiment, experiment_names, load_experiment
@@ -40,11 +40,7 @@ class ReproduceRequest:
     quick: bool = False
 
 
-def plan_reproduce(
-    request: ReproduceRequest,
-    load: Callable[[str], Machine] = load_machine,
-    count: Callable[[Machine], int] = cpu_count,
-) -> list[RunPlan]:
+def plan_reproduce(request: ReproduceRequest) -> list[RunPlan]:
     """Return the plans of all simulations, in the order in which they run.
 
     First the yield experiment on its own machine and on others, then the counter's curve. Unless
@@ -59,9 +55,9 @@ def plan_reproduce(
         others = [name for name in others if name in ("epyc-9654-2s", "xeon-480")]
 
     def plan(experiment: Experiment, name: str, threads: tuple[int, ...] | None) -> RunPlan:
-        machine = load(name)
+        machine, seed = load_machine(name), request.seed
         return plan_run(
-            RunRequest(experiment, machine, count(machine), seed=request.seed, threads=threads)
+            RunRequest(experiment, machine, cpu_count(machine), seed=seed, threads=threads)
         )
 
     plans = [plan(yields, yields.machine, None)]
@@ -71,7 +67,7 @@ def plan_reproduce(
         scan = load_experiment(SCAN)
         plans.append(plan(scan, scan.machine, None))
         for experiment in with_published_lines():
-            plans += _with_lines(experiment, load, count, request.seed)
+            plans += _with_lines(experiment, request.seed)
     return plans
 
 
@@ -87,25 +83,20 @@ def with_published_lines() -> list[Experiment]:
     return [e for e in experiments if e.metrics and any(known.lines for known in e.published)]
 
 
-def _with_lines(
-    experiment: Experiment,
-    load: Callable[[str], Machine],
-    count: Callable[[Machine], int],
-    seed: int,
-) -> list[RunPlan]:
+def _with_lines(experiment: Experiment, seed: int) -> list[RunPlan]:
     """Return plans of ``partition`` and ``shard``, and of stock or the published layouts.
 
     The published machine had RT_PUSH_IPI on, so that its figures are beside that plan only. The
     other layouts would take another minute.
     """
-    machine = load(experiment.machine)
+    machine = load_machine(experiment.machine)
     ours = [v.name for v in experiment.variants if v.name in ("partition", "shard")]
     published = [v.name for v in experiment.variants if v.published_metrics]
 
     def plan(settings: Experiment, words: str, chosen: list[str]) -> RunPlan:
         titled = replace(settings, title=f"{experiment.title}, RT_PUSH_IPI {words}")
         return plan_run(
-            RunRequest(titled, machine, count(machine), seed=seed, variants=(*chosen, *ours))
+            RunRequest(titled, machine, cpu_count(machine), seed=seed, variants=(*chosen, *ours))
         )
 
     off = with_settings(experiment, (f"{PUSH_IPI}=0",))

@@ -29,11 +29,11 @@ _ROOTS = ("all", "root", "main", "_start", "__libc_start_main", "[unknown]")
 _MOST = 60
 
 
-def _leaf(symbol: str, weight: float, process: str, deep: bool = False) -> Hit:
-    """Return the hit of a stack's innermost frame; ``deep``: the function is in the kernel."""
+def _leaf(symbol: str, weight: float, process: str) -> Hit:
+    """Return the hit of a stack's innermost frame."""
     flag = _FLAG.search(symbol)
     name = clean(_OFFSET.sub("", _FLAG.sub("", _ADDRESS.sub("", symbol.strip()))))
-    kernel = deep or name.startswith("[[kernel") or (flag is not None and flag[1] == "k")
+    kernel = name.startswith("[[kernel") or (flag is not None and flag[1] == "k")
     return Hit("" if _NAMELESS.match(name) else name, weight, process, kernel)
 
 

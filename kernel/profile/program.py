@@ -9,7 +9,7 @@ record-run reports the program's output, its exit status, and the physical addre
 import os
 import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,6 @@ def run_in_guest(
     folder: Path,
     *,
     window: Window,
-    on_line: Callable[[str], None] = lambda line: None,
 ) -> Guested:
     """Boot the guest, run the program, and return the results."""
     topology = machine_topology(machine)
@@ -214,7 +213,7 @@ def run_in_guest(
         def see(ram: Ram, raw: Mapping[str, Any]) -> None:
             known.update(look(image, request.shape.cpus, ram, raw))
 
-        done = probe(request.layout, plan, watch, on_line, see)
+        done = probe(request.layout, plan, watch, lambda _: None, see)
     if not line.is_file():
         raise UserError(f"the guest did not report on the program, log {done.booted.log}", status=1)
     report = parse_report(line.read_bytes())

@@ -175,12 +175,12 @@ def write_base(layout: Layout, tarball: Path, sha256: str | None = None) -> None
     )
 
 
-def write_other_base(layout: Layout, linux: str = "2.1", hide: str = "[]") -> None:
+def write_other_base(layout: Layout, linux: str = "2.1") -> None:
     """Add a second series of Linux to kernel/base.toml."""
     path = layout.inputs / "base.toml"
     more = (
         f'[[linux]]\nseries = "{linux}"\npackage = "linux-other"\narchive = "debian"\n'
-        f'suites = ["third"]\nunpacked_mb = 1\nhide = {hide}\n'
+        f'suites = ["third"]\nunpacked_mb = 1\nhide = []\n'
     )
     path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
 

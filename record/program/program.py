@@ -26,7 +26,6 @@ class Program:
     path: Path
     argv: tuple[str, ...]
     dynamic: bool
-    symbols: bool
     debug: bool
     compiler: str = ""
 
@@ -80,8 +79,6 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
                 path,
                 argv,
                 dynamic=any(s["p_type"] == "PT_INTERP" for s in elf.iter_segments()),
-                symbols=elf.get_section_by_name(".symtab") is not None
-                or elf.get_section_by_name(".dynsym") is not None,
                 debug=elf.has_dwarf_info(strict=True),
                 compiler=_compiler(elf),
             )

@@ -161,7 +161,7 @@ def test_another_c_library_needs_no_backtrace(tmp_path: Path) -> None:
 
 def test_a_long_command_is_cut_in_a_report() -> None:
     def words(*arguments: str) -> str:
-        return Program(Path("/bin/p"), ("p", *arguments), True, True, True).words
+        return Program(Path("/bin/p"), ("p", *arguments), True, True).words
 
     assert words("a\nb", "c", "\x1b[31m") == r"p a b c \x1b[31m"
     assert len(words(*["x"] * 5000)) < 250
