@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,10 @@ NEEDED = pytest.mark.skipif(
     platform.machine() != "x86_64"
     or not (build_dir() / "record" / "exact" / "libschedshard-exact.so").is_file(),
     reason="needs a build of x86-64",
+)
+NEEDS_DISPATCH = pytest.mark.skipif(
+    tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 11),
+    reason="needs the kernel's dispatch of system calls",
 )
 
 
@@ -90,3 +95,15 @@ def runs(program: Path, folder: Path, *words: str, cpus: int = 16, seed: int = 1
     executable = find_program((str(program), *words))
     job = Job(machine, tuple(cpus_in_order(machine, "numbered")[:cpus]), seed=seed)
     return Runs(executable, folder, folder, output_to_stderr=False).begin(job)
+
+
+def runs_as_natively(
+    program: Path, folder: Path, capfd: pytest.CaptureFixture[str], *words: str
+) -> str:
+    """Check that a program prints the same natively and recorded, and return that."""
+    native = subprocess.run(
+        [program, *words], capture_output=True, text=True, check=True, timeout=240
+    )
+    done = runs(program, folder, *words)
+    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+    return native.stdout

@@ -3,22 +3,14 @@
 
 from __future__ import annotations
 
-import platform
-import re
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from running import NEEDED, each_compiler, runs
+from running import NEEDED, NEEDS_DISPATCH, each_compiler, runs, runs_as_natively
 
-pytestmark = [
-    NEEDED,
-    pytest.mark.skipif(
-        tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 11),
-        reason="needs the kernel's dispatch of system calls",
-    ),
-]
+pytestmark = [NEEDED, NEEDS_DISPATCH]
 
 
 # The program with a part for each use of signals.
@@ -40,12 +32,7 @@ def test_signals_are_those_of_threads(
     signalled: Path, kind: str, output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Natively and recorded: the thread that a signal is for runs the handler."""
-    native = subprocess.run(
-        [signalled, kind], capture_output=True, text=True, check=True, timeout=240
-    )
-    assert native.stdout == f"{output}\n"
-    done = runs(signalled, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+    assert runs_as_natively(signalled, tmp_path, capfd, kind) == f"{output}\n"
 
 
 def test_a_fault_in_the_handler_of_its_signal_ends_the_program(
@@ -69,12 +56,7 @@ def test_signals_are_delivered_as_natively(
     delivered: Path, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Timers follow the machine's clock; each thread has its own stack and pending signals."""
-    native = subprocess.run(
-        [delivered, kind], capture_output=True, text=True, check=True, timeout=240
-    )
-    assert native.stdout
-    done = runs(delivered, tmp_path, kind)
-    assert (done.status, capfd.readouterr().out) == (0, native.stdout)
+    assert runs_as_natively(delivered, tmp_path, capfd, kind)
 
 
 def test_an_alarm_that_ends_the_program(delivered: Path, tmp_path: Path) -> None:

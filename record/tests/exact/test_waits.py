@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from running import MACHINE, NEEDED, each_compiler, one_compiler, record, runs
+from running import MACHINE, NEEDED, NEEDS_DISPATCH, each_compiler, one_compiler, record, runs
 
 from common.paths import ROOT
 
@@ -63,10 +61,7 @@ def test_who_waits_for_whom_is_said_while_nobody_can_run(outside: Path) -> None:
 within = one_compiler("within.c")
 
 
-@pytest.mark.skipif(
-    tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 11),
-    reason="needs the kernel's dispatch of system calls",
-)
+@NEEDS_DISPATCH
 @pytest.mark.parametrize(
     ("kind", "output"),
     [

@@ -19,17 +19,11 @@ from record.names.readable import short as shortened
 from record.report.variant import bytes_named
 
 pytestmark = recorded
+NO_ADVICE = ("--no-advice",)
 
 
 def compile_c(folder: Path, name: str, source: str, *flags: str) -> Path:
     return built(folder, f"cc -g -O1 -pthread {name}.c -o {name} {' '.join(flags)}", source)
-
-
-def record(
-    program: Path, out: Path, *options: str, words: tuple[str, ...] = ()
-) -> tuple[str, Report]:
-    """The program's output, and the report."""
-    return record_to(out, program, *words, options=options)
 
 
 def test_a_constructor_of_a_library_allocates_as_much_as_it_wants(tmp_path: Path) -> None:
@@ -69,7 +63,7 @@ __attribute__((constructor)) static void begin(void)
         str(library),
         f"-Wl,-rpath,{tmp_path}",
     )
-    output, _ = record(program, tmp_path / "out.json", "--no-advice")
+    output, _ = record_to(tmp_path / "out.json", program, options=NO_ADVICE)
     assert output == "allocated\n"
 
 
@@ -104,7 +98,7 @@ int main(void)
 }
 """,
     )
-    output, report = record(program, tmp_path / "out.json", "--no-advice")
+    output, report = record_to(tmp_path / "out.json", program, options=NO_ADVICE)
     assert output == "1000 65534\n"
     assert "count" in [line["object"] for line in report["variants"][0]["lines"]]
 
@@ -148,7 +142,7 @@ def test_two_pairs_of_threads_share_a_line_and_each_its_word_truly(tmp_path: Pat
         line = report["variants"][0]["lines"][0]
         return (line["object"], line["sharing"]) == ("count", "true") and hitm_of(line) > 4000
 
-    report = quiet(lambda: record(program, tmp_path / "out.json")[1], holds)
+    report = quiet(lambda: record_to(tmp_path / "out.json", program)[1], holds)
     variant = report["variants"][0]
     # The recorder's own accesses in the program are not reported.
     assert not [line for line in variant["lines"] if line["object"].startswith("sites")]
@@ -232,7 +226,7 @@ int main(void)
 }
 """,
     )
-    _, report = record(program, tmp_path / "out.json", "--no-advice")
+    _, report = record_to(tmp_path / "out.json", program, options=NO_ADVICE)
     variant = report["variants"][0]
     # The sleeps of 40 ms would be 100 million cycles per CPU.
     assert variant["model"]["virtual_ns"] > 30e6
@@ -268,7 +262,7 @@ int main(void)
 }
 """,
     )
-    _, report = record(program, tmp_path / "out.json", "--no-advice")
+    _, report = record_to(tmp_path / "out.json", program, options=NO_ADVICE)
     assert report["recording"]["accesses_private"] > 80_000
     assert report["recording"]["accesses_reported"] < 8_000
     assert not [line for line in report["variants"][0]["lines"] if line["object"] == "word"]
@@ -280,7 +274,7 @@ def test_threads_that_seldom_meet_are_seldom_held_back(tmp_path: Path) -> None:
     alone = subprocess.run([little, "4", "2"], capture_output=True, text=True, check=True)
 
     def make() -> Report:
-        output, report = record(little, tmp_path / "out.json", "--no-advice", words=("4", "2"))
+        output, report = record_to(tmp_path / "out.json", little, "4", "2", options=NO_ADVICE)
         assert output == alone.stdout
         return report
 
@@ -330,7 +324,7 @@ def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "tasks", TASKS)
 
     def make() -> Report:
-        return record(program, tmp_path / "out.json", words=("10", "200"))[1]
+        return record_to(tmp_path / "out.json", program, "10", "200")[1]
 
     def holds(report: Report) -> bool:
         line = report["variants"][0]["lines"][0]
@@ -379,7 +373,7 @@ def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -
         assert {line["sharing"] for line in lines} == {"true"}
         return len(lines) == 8
 
-    quiet(lambda: record(program, tmp_path / "out.json", "--no-advice")[1], holds)
+    quiet(lambda: record_to(tmp_path / "out.json", program, options=NO_ADVICE)[1], holds)
 
 
 def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
