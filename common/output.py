@@ -24,11 +24,10 @@ def to_json(value: Any) -> str:
     The indent is two spaces, and keys keep the order of creation. Objects that are not plain data
     have a method to_data().
     """
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_data_of) + "\n"
-
-
-def _data_of(part: Any) -> Any:
-    return part.to_data()
+    text = json.dumps(
+        value, indent=2, ensure_ascii=False, allow_nan=False, default=lambda part: part.to_data()
+    )
+    return f"{text}\n"
 
 
 def check_writable(path: Path) -> None:

@@ -8,7 +8,7 @@ sockets, several caches in each, sibling threads. It shrinks sizes first.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,16 +117,12 @@ def usual_shape(cpus: int) -> Shape:
     return Shape(cores=cpus)
 
 
-def _most_common(counts: Iterable[int]) -> int:
-    return Counter(counts).most_common(1)[0][0]
-
-
 def _members(cpus: list[dict[str, int]], outer: tuple[str, ...], inner: str) -> int:
     """Return the most common number of different ``inner`` in an ``outer``."""
     groups: dict[tuple[int, ...], set[int]] = {}
     for cpu in cpus:
         groups.setdefault(tuple(cpu[key] for key in outer), set()).add(cpu[inner])
-    return _most_common(len(group) for group in groups.values())
+    return Counter(map(len, groups.values())).most_common(1)[0][0]
 
 
 def shape_of(topology: Mapping[str, Any]) -> Shape:

@@ -147,18 +147,13 @@ def import_command(
     metavar=None,
     help="Repeat each measurement N times and use the lower quartile.",
 )
-@click.option(
-    "--all-pairs",
-    is_flag=True,
-    help="Measure every pair of CPUs, without a time limit (480 CPUs take a quarter of an hour).",
-)
-def measure_command(out: Path | None, cpus: str | None, samples: int, all_pairs: bool) -> None:
+def measure_command(out: Path | None, cpus: str | None, samples: int) -> None:
     """Measure this host, and write the machine file that '--machine host' names.
 
     This takes at most a minute. On a host with more than 64 CPUs only a few hundred pairs per
     distance are measured.
     """
-    request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples, all_pairs)
+    request = MeasureRequest(parse_cpu_list(cpus) if cpus is not None else None, samples)
     target = out if out is not None else host_path()
     if out is None:
         make_parent(target)

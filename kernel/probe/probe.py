@@ -58,19 +58,13 @@ def read_raw(path: Path, booted: Booted | None = None) -> dict[str, Any]:
     try:
         raw = json.loads(path.read_text(encoding="ascii"))
     except FileNotFoundError:
-        why = f", log {booted.log}" if booted is not None else ""
-        raise UserError(
-            f"the guest never opened its window: it {_ending(booted)}{why}", status=1
-        ) from None
+        why = f" ({booted.ending.value}), log {booted.log}" if booted is not None else ""
+        raise UserError(f"the guest never opened its window: it ended{why}", status=1) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is not a complete result: {error}", status=1) from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise UserError(f"{path} is not a result of the plugin", status=1)
     return raw
-
-
-def _ending(booted: Booted | None) -> str:
-    return "ended" if booted is None else f"ended ({booted.ending.value})"
 
 
 def memory_folder(wanted_mb: int) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from model.machines.making.topology import Topology, cpu_list, parse_cpu_list, renumber
+from model.machines.making.topology import Topology, parse_cpu_list, renumber
 from model.machines.placement import in_order
+from model.machines.topo import label
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -39,7 +40,7 @@ def allowed_cpus(topology: Topology) -> Allowed:
             cpus, max(1, int(quota)), f"a control group limits this process to {quota:g} CPUs"
         )
     if len(cpus) < len(topology.cpus):
-        return Allowed(cpus, len(cpus), f"this process may use {cpu_list(cpus)}")
+        return Allowed(cpus, len(cpus), f"this process may use {label(cpus)}")
     return Allowed(cpus, len(cpus), f"this host has {_counted(len(cpus))}")
 
 
@@ -99,17 +100,15 @@ def check_cpu(cpu: int, option: str, allowed: Allowed, topology: Topology) -> No
     if cpu in allowed.cpus:
         return
     if cpu not in topology.cpus:
-        raise UserError(
-            f"{option} {cpu}: this host has no such CPU, only {cpu_list(topology.cpus)}"
-        )
+        raise UserError(f"{option} {cpu}: this host has no such CPU, only {label(topology.cpus)}")
     try:
         online = parse_cpu_list(ONLINE.read_text(encoding="ascii").strip())
     except (OSError, UnicodeDecodeError, UserError):
         online = list(topology.cpus)
     if cpu not in online:
-        raise UserError(f"{option} {cpu}: that CPU is offline; give one of {cpu_list(online)}")
+        raise UserError(f"{option} {cpu}: that CPU is offline; give one of {label(online)}")
     raise UserError(
-        f"{option} {cpu}: this process may not use that CPU, only {cpu_list(allowed.cpus)}"
+        f"{option} {cpu}: this process may not use that CPU, only {label(allowed.cpus)}"
     )
 
 

@@ -19,7 +19,7 @@ UNITS = ("cores", "llcs", "nodes", "packages")
 _COUNT = Rule(1, MAX_CPUS, f"a whole number from 1 to {MAX_CPUS}", whole=True)
 _INDEX = Rule(0, MAX_CPUS - 1, f"a whole number from 0 to {MAX_CPUS - 1}", whole=True)
 _COUNTS = ("packages", "nodes_per_package", "cores_per_llc", "threads_per_core", "cores_per_l2")
-_NUMBERINGS = ("threads-last", "threads-adjacent")
+NUMBERINGS = ("threads-last", "threads-adjacent")
 
 
 class Place(NamedTuple):
@@ -63,7 +63,7 @@ def _regular(topology: Mapping[str, Any]) -> Places:
         else count("llcs_per_node") * nodes
     )
     numbering = need(topology, "topology", "numbering", "a string")
-    if numbering not in _NUMBERINGS:
+    if numbering not in NUMBERINGS:
         raise UserError('topology.numbering must be "threads-last" or "threads-adjacent"')
     in_package = llcs * cores
     if packages * in_package * threads > MAX_CPUS:

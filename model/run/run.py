@@ -165,11 +165,6 @@ def point_params(request: RunRequest, variant: Variant) -> dict[str, float]:
     return params
 
 
-def cpu_order(machine: Machine, placement: str) -> tuple[int, ...]:
-    """Return a machine's CPUs in the order in which a smaller run uses them."""
-    return tuple(int(cpu["cpu"]) for cpu in in_order(machine.cpus, placement))
-
-
 def point_argv(plan: RunPlan, point: Point) -> list[str]:
     """Return the simulator's argument list for one point."""
     request = plan.request
@@ -180,8 +175,8 @@ def point_argv(plan: RunPlan, point: Point) -> list[str]:
     elif point.on:
         argv += ["--on", ",".join(map(str, point.on))]
     elif request.placement != "os":
-        first = cpu_order(request.machine, request.placement)[: point.cpus]
-        argv += ["--on", ",".join(map(str, first))]
+        first = in_order(request.machine.cpus, request.placement)[: point.cpus]
+        argv += ["--on", ",".join(str(cpu["cpu"]) for cpu in first)]
     else:
         argv += ["--cpus", str(point.cpus)]
     if request.cap is not None:

@@ -254,10 +254,6 @@ def _holds(variant: Swept[Any]) -> str:
     return "inside" if variant.accepted else "OUTSIDE"
 
 
-def _bars_outside(result: Bars) -> list[str]:
-    return [text for _, text in _bars_judged(result)]
-
-
 def _swept_outside(result: Curve | Pairs) -> list[str]:
     return [
         f"'{variant.name}' has a median error of {variant.median_error:.1%} and a worst one of "
@@ -305,7 +301,10 @@ KINDS = {
         0, figure_tables, lambda r: [("outside", text) for text in figure_misses(r)],
         figure_misses, leads.figures_lead, _bars_images,
     ),
-    "bars": Kind(1, _bars, _bars_judged, _bars_outside, leads.bars_lead, _bars_images),
+    "bars": Kind(
+        1, _bars, _bars_judged, lambda r: [text for _, text in _bars_judged(r)], leads.bars_lead,
+        _bars_images,
+    ),
     "curve": Kind(2, _curve, _curve_judged, _swept_outside, leads.curve_lead, _curve_images),
     "curves": Kind(
         2, lambda r: [scaling_table(r)], _curve_judged, _swept_outside, leads.curve_lead,

@@ -72,10 +72,6 @@ def signed(data: list[int]) -> int | None:
     return None
 
 
-def _covers(die: DIE, pc: int) -> bool:
-    return any(low <= pc < high for low, high in ranges(die))
-
-
 class Locals:
     """The local variables of one file's functions."""
 
@@ -154,7 +150,8 @@ class Locals:
                 yield from self._inside(child, pc)
 
     def _runs(self, scope: DIE, pc: int) -> bool:
-        return scope.tag != "DW_TAG_subprogram" and _covers(scope, pc)
+        inside = any(low <= pc < high for low, high in ranges(scope))
+        return inside and scope.tag != "DW_TAG_subprogram"
 
     def _start(self, variable: DIE, frame: Frame, function: DIE) -> int | None:
         code = self.expression(variable, "DW_AT_location", frame.pc)

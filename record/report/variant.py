@@ -116,11 +116,6 @@ def _line(
     )
 
 
-def _instructions(lines: Sequence[raw.Line]) -> set[int]:
-    """Return the addresses of all instructions that access these lines."""
-    return {access.instruction for line in lines for access in line.accesses}
-
-
 def _uses(hot: Sequence[Sequence[raw.Line]], lines: int) -> dict[int, frozenset[int]]:
     """Return the bytes to name, each with the sizes of the accesses that begin there."""
     sizes: dict[int, set[int]] = {}
@@ -191,7 +186,9 @@ def name_lines(
             pc
             for ranked, numbers in zip(hot, shown, strict=True)
             for wanted in ([ranked[n] for n in numbers],)
-            for pc in _instructions(wanted) | calls_of(wanted)
+            for pc in calls_of(wanted).union(
+                a.instruction for line in wanted for a in line.accesses
+            )
         }
     )
     sizes = _uses(hot, most)

@@ -16,10 +16,11 @@ from tomlkit.items import Item, Table
 from common.output import toml_of
 from model.machines.cores import Costs
 from model.machines.making.classes import CLASSES
-from model.machines.making.topology import Topology, cpu_list, regular_form, within
+from model.machines.making.topology import Topology, regular_form, within
 from model.machines.numbers import Range, range_of, value_of
 from model.machines.places import needed_latencies
 from model.machines.presets import Machine
+from model.machines.topo import label
 
 # These latencies apply if nothing was measured. Each is marked as an estimate in [source], with the
 # range over the files in machines/.
@@ -237,12 +238,12 @@ def _llc_table(topology: Topology, llc: int) -> Table:
     table = tomlkit.table()
     table.add("package", int(topology.package[first]))
     table.add("node", int(topology.node[first]))
-    table.add("cpus", cpu_list(cpus[members].tolist()))
+    table.add("cpus", label(cpus[members].tolist()))
     for key, ids in (("cores", topology.core[members]), ("l2", topology.l2[members])):
         groups = [sorted(cpus[members[ids == group]].tolist()) for group in np.unique(ids)]
         single = len(members) if key == "cores" else np.unique(topology.core[members]).size
         if len(groups) < single:
-            table.add(key, [cpu_list(group) for group in sorted(groups)])
+            table.add(key, [label(group) for group in sorted(groups)])
     return table
 
 

@@ -21,8 +21,9 @@ from model.machines.making.document import (
 )
 from model.machines.making.latencycsv import LatencyTable, parse_latency_csv
 from model.machines.making.shapes import EQUAL, SHAPE_RIGHT, Shape, given_shape, shapes
-from model.machines.making.topology import Ids, Topology, cpu_list, read_given, regular_form
+from model.machines.making.topology import Ids, Topology, read_given, regular_form
 from model.machines.numbers import Range
+from model.machines.topo import label
 
 MAX_BYTES = 512 << 20
 USUAL_CLOCK_GHZ = 2.5
@@ -110,7 +111,7 @@ def _of_file(path: Path, table: LatencyTable, notes: list[str]) -> Topology:
     extra = sorted(set(table.cpus) - set(topology.cpus))
     if extra:
         raise UserError(
-            f"{table.name}: CPUs {cpu_list(extra)} are not in {path.name}: both files must be "
+            f"{table.name}: CPUs {label(extra)} are not in {path.name}: both files must be "
             "of the same machine"
         )
     if spans_nodes(topology) and regular_form(topology) is None:
@@ -120,7 +121,7 @@ def _of_file(path: Path, table: LatencyTable, notes: list[str]) -> Topology:
         )
     if len(table.cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(table.cpus))
-        notes.append(f"no latencies of CPUs {cpu_list(rest)}: those of their class are used")
+        notes.append(f"no latencies of CPUs {label(rest)}: those of their class are used")
     return topology
 
 

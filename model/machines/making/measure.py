@@ -24,8 +24,9 @@ from model.machines.making.document import (
 )
 from model.machines.making.importer import Imported, add_latencies, disagreement
 from model.machines.making.sampling import sample_pairs
-from model.machines.making.topology import Topology, cpu_list, from_tool
+from model.machines.making.topology import Topology, from_tool
 from model.machines.numbers import Range
+from model.machines.topo import label
 
 # Pairs per package that are measured again with the line's home in another package.
 HOMES_PER_PACKAGE = 8
@@ -39,14 +40,10 @@ OPS = ("load_hit", "store", "locked", "fence", "timestamp")
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """The arguments of the command. ``cpus`` is None for all that this process may use.
-
-    With ``all_pairs`` there is no time limit.
-    """
+    """The arguments of the command. ``cpus`` is None for all that this process may use."""
 
     cpus: list[int] | None = None
     samples: int = 50
-    all_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,17 +65,15 @@ def measure_machine(request: MeasureRequest) -> Imported:
     cpus = _usable(request.cpus, topology)
     argv = [
         str(measure_binary()), "--progress",
-        "--cpus", cpu_list(cpus),
+        "--cpus", label(cpus),
         "--samples", str(request.samples),
+        "--limit", str(LIMIT_SECONDS),
     ]  # fmt: skip
     part = topology.restrict(cpus)
     for a, b, home in foreign_homes(part):
         argv += ["--home", f"{a}:{b}@{home}"]
-    if not request.all_pairs:
-        argv += ["--limit", str(LIMIT_SECONDS)]
-        pairs = sample_pairs(part)
-        if pairs:
-            argv += ["--pairs", ",".join(f"{a}:{b}" for a, b in pairs)]
+    if pairs := sample_pairs(part):
+        argv += ["--pairs", ",".join(f"{a}:{b}" for a, b in pairs)]
     return host_machine(topology, cpus, run_followed(argv, "measuring"), host_processor())
 
 
@@ -91,9 +86,7 @@ def _usable(asked: list[int] | None, topology: Topology) -> list[int]:
         return allowed
     refused = sorted(set(asked) - set(allowed))
     if refused:
-        raise UserError(
-            f"--cpus: this process may not use {cpu_list(refused)}, only {cpu_list(allowed)}"
-        )
+        raise UserError(f"--cpus: this process may not use {label(refused)}, only {label(allowed)}")
     return asked
 
 
@@ -141,7 +134,7 @@ def host_machine(
             "a virtual machine: its CPUs may move between cores that are near or far, the "
             "latencies are those of this moment"
         )
-    how = f"measured by schedshard-measure on CPU {cpu_list(cpus)}"
+    how = f"measured by schedshard-measure on CPU {label(cpus)}"
     facts = Facts(
         name="host",
         title=f"This host: {processor.model}"[:200],
@@ -187,7 +180,7 @@ def _pair_evidence(
     part = topology.restrict(cpus)
     if len(cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(cpus))
-        notes.append(f"CPUs {cpu_list(rest)} were not measured: latencies of their class are used")
+        notes.append(f"CPUs {label(rest)} were not measured: latencies of their class are used")
     rows = np.array([index[a] for a, _, _ in pairs], dtype=np.int64)
     columns = np.array([index[b] for _, b, _ in pairs], dtype=np.int64)
     values = np.array([ns for _, _, ns in pairs])

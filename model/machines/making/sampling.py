@@ -52,8 +52,11 @@ def sample_pairs(topology: Topology) -> list[Pair]:
 
 def _inside(unit: Ids, parent: Ids, rng: np.random.Generator) -> Iterator[Pair]:
     """Yield pairs of CPUs in two units of one parent, over all distances between units' ranks."""
-    parents = [group for group in np.unique(parent).tolist() if _several(unit[parent == group])]
-    chosen = spread(parents, PAIRS_PER_CLASS if _tiny(unit, parent) else PARENTS)
+    groups = np.unique(parent).tolist()
+    parents = [group for group in groups if np.unique(unit[parent == group]).size > 1]
+    # Parents of few units: enough pairs need many parents.
+    tiny = np.unique(unit).size <= 4 * len(groups)
+    chosen = spread(parents, PAIRS_PER_CLASS if tiny else PARENTS)
     for group in chosen:
         mine = np.flatnonzero(parent == group)
         units = [mine[unit[mine] == number] for number in np.unique(unit[mine])]
@@ -67,15 +70,6 @@ def _inside(unit: Ids, parent: Ids, rng: np.random.Generator) -> Iterator[Pair]:
                 for first in firsts[:count].tolist()
             }
             yield from sorted(pairs)
-
-
-def _several(units: Ids) -> bool:
-    return bool(np.unique(units).size > 1)
-
-
-def _tiny(unit: Ids, parent: Ids) -> bool:
-    """Whether parents have so few units that enough pairs need many parents."""
-    return bool(np.unique(unit).size <= 4 * np.unique(parent).size)
 
 
 def spread(items: Sequence[Item], most: int) -> list[Item]:

@@ -18,7 +18,7 @@ import numpy as np
 from common.errors import UserError
 from model.machines.making.classes import CLASSES, Values, kinds_of, misfit_of, split_home_remote
 from model.machines.making.latencycsv import LatencyTable
-from model.machines.making.topology import Ids, Regular, Topology, make_topology
+from model.machines.making.topology import LEVELS, Ids, Regular, Topology, make_topology
 
 # Siblings pass a line on in less than this (7 to 18 ns on the machines measured), cores rarely.
 SMT_NS = 20.0
@@ -86,8 +86,7 @@ class Shape:
 
 
 def _numbered(form: Topology, cpus: tuple[int, ...], order: Ids) -> Topology:
-    levels = ("package", "node", "llc", "l2", "core")
-    return make_topology(cpus, {level: form.ids(level)[order] for level in levels})
+    return make_topology(cpus, {level: form.ids(level)[order] for level in LEVELS})
 
 
 def given_shape(text: str, table: LatencyTable) -> Shape:

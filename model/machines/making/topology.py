@@ -21,7 +21,7 @@ from common.inputs import read_input
 from common.paths import topo_binary
 from common.tool import run_json
 from model.machines.making.hwloc import hwloc_records
-from model.machines.places import Place
+from model.machines.places import NUMBERINGS, Place
 
 Ids = npt.NDArray[np.int64]
 
@@ -32,9 +32,7 @@ GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or an XML file 
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2"}
 # The caches that may be a CPU's last, as Linux counts: the highest that it has.
 _LAST = ("l3", "l2")
-
-
-NUMBERINGS = ("threads-last", "threads-adjacent")
+LEVELS = ("package", "node", "llc", "l2", "core")
 
 
 @dataclass(frozen=True)
@@ -54,19 +52,14 @@ class Topology:
 
     def ids(self, level: str) -> Ids:
         """Return the ids of a level."""
-        return {
-            "package": self.package,
-            "node": self.node,
-            "llc": self.llc,
-            "l2": self.l2,
-            "core": self.core,
-        }[level]
+        ids: Ids = getattr(self, level)
+        return ids
 
     def places(self) -> list[Place]:
         """Return the place of each CPU, in the order of ``cpus``; threads are not numbered."""
-        levels = (self.package, self.node, self.llc, self.l2, self.core)
+        levels = (self.ids(level).tolist() for level in LEVELS)
         return [
-            Place(int(package), int(node), int(llc), int(l2), int(core), 0)
+            Place(package, node, llc, l2, core, 0)
             for package, node, llc, l2, core in zip(*levels, strict=True)
         ]
 
@@ -74,10 +67,7 @@ class Topology:
         """Return the topology of some of the CPUs, in the given order."""
         index = {cpu: i for i, cpu in enumerate(self.cpus)}
         pick = np.array([index[cpu] for cpu in cpus], dtype=np.int64)
-        return Topology(
-            tuple(cpus), self.package[pick], self.node[pick], self.llc[pick], self.l2[pick],
-            self.core[pick],
-        )  # fmt: skip
+        return Topology(tuple(cpus), *(self.ids(level)[pick] for level in LEVELS))
 
 
 def renumber(labels: Ids, cpus: Sequence[int]) -> Ids:
@@ -96,8 +86,7 @@ def within(outer: Ids, inner: Ids) -> Ids:
 
 def make_topology(cpus: Sequence[int], levels: dict[str, Ids]) -> Topology:
     """Return a topology made of group labels of any kind."""
-    ids = {name: renumber(labels, cpus) for name, labels in levels.items()}
-    return Topology(tuple(cpus), ids["package"], ids["node"], ids["llc"], ids["l2"], ids["core"])
+    return Topology(tuple(cpus), *(renumber(levels[level], cpus) for level in LEVELS))
 
 
 def from_tool(result: Any) -> Topology:
@@ -107,7 +96,7 @@ def from_tool(result: Any) -> Topology:
         cpus = [int(record["cpu"]) for record in records]
         levels = {
             level: np.array([int(record[level]) for record in records], dtype=np.int64)
-            for level in ("package", "node", "llc", "l2", "core")
+            for level in LEVELS
         }
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"schedshard-topo printed no topology: {error!r}", status=1) from error
@@ -216,17 +205,6 @@ def _last_caches(columns: list[str], rows: list[list[str]]) -> list[int]:
     return caches
 
 
-def cpu_list(cpus: Sequence[int]) -> str:
-    """Return CPU numbers as the kernel writes them: 0-7,128-135."""
-    runs: list[tuple[int, int]] = []
-    for cpu in sorted(cpus):
-        if runs and runs[-1][1] + 1 == cpu:
-            runs[-1] = (runs[-1][0], cpu)
-        else:
-            runs.append((cpu, cpu))
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
 def parse_cpu_list(text: str) -> list[int]:
     """Return the CPU numbers in a list such as 0-7,128-135, from the command line."""
     cpus: set[int] = set()
@@ -305,5 +283,5 @@ def same(a: Topology, b: Topology) -> bool:
         return False
     return all(
         np.array_equal(renumber(a.ids(level), a.cpus), renumber(b.ids(level), b.cpus))
-        for level in ("package", "node", "llc", "l2", "core")
+        for level in LEVELS
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from model.machines.making.classes import CLASSES, kinds_of
 from model.machines.making.latencycsv import Matrix
-from model.machines.making.topology import Regular, Topology, make_topology
+from model.machines.making.topology import LEVELS, Regular, Topology, make_topology
 
 # Medians as published: of core complexes, of a mesh, and of a mesh divided into clusters.
 COMPLEX_NS = {"smt": 10.0, "llc": 25.0, "node": 105.0, "package": 105.0, "remote": 200.0}
@@ -20,9 +20,7 @@ CLUSTER_NS = {"smt": 8.0, "llc": 55.0, "node": 85.0, "package": 85.0, "remote": 
 def renumbered(topology: Topology, cpus: Sequence[int]) -> Topology:
     """The same machine with other CPU numbers, in rising order."""
     order = np.argsort(cpus)
-    levels = {
-        level: topology.ids(level)[order] for level in ("package", "node", "llc", "l2", "core")
-    }
+    levels = {level: topology.ids(level)[order] for level in LEVELS}
     return make_topology([int(cpus[i]) for i in order], levels)
 
 

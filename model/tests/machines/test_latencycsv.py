@@ -51,13 +51,8 @@ def test_all_styles_read_the_same() -> None:
 
 
 def test_labels_give_cpu_numbers() -> None:
-    table = parse_latency_csv(to_csv(SMALL, labels=[0, 2, 4, 6, 8, 10, 12, 14]), "a.csv")
-    assert table.cpus == (0, 2, 4, 6, 8, 10, 12, 14)
-
-
-def test_labels_need_not_start_at_0() -> None:
-    numbers = [4, 5, 6, 7, 20, 21, 22, 23]
-    assert parse_latency_csv(to_csv(SMALL, labels=numbers), "a.csv").cpus == tuple(numbers)
+    for numbers in ([0, 2, 4, 6, 8, 10, 12, 14], [4, 5, 6, 7, 20, 21, 22, 23]):
+        assert parse_latency_csv(to_csv(SMALL, labels=numbers), "a.csv").cpus == tuple(numbers)
     few = parse_latency_csv(",cpu4,cpu5\ncpu4,,\ncpu5,25,\n", "a.csv")
     assert few.cpus == (4, 5)
 

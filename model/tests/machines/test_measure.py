@@ -30,9 +30,10 @@ from model.machines.making.measure import (
     read_processor,
 )
 from model.machines.making.sampling import PAIRS_PER_CLASS, distances, sample_pairs, spread
-from model.machines.making.topology import Regular, Topology, cpu_list, from_tool, same
+from model.machines.making.topology import Regular, Topology, from_tool, same
 from model.machines.numbers import range_of, value_of
 from model.machines.presets import load_machine
+from model.machines.topo import label
 from synthetic import COMPLEX_NS, latencies, shape
 
 OPS_NS = {
@@ -69,7 +70,7 @@ def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, A
 def test_this_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     cpus = sorted(os.sched_getaffinity(0))[:2]
-    result = CliRunner().invoke(measure_command, ["--samples", "2", "--cpus", cpu_list(cpus)])
+    result = CliRunner().invoke(measure_command, ["--samples", "2", "--cpus", label(cpus)])
     assert result.exception is None, result.output
     out = tmp_path / "data" / "schedshard" / "host.toml"
     assert host_path() == out
@@ -220,7 +221,7 @@ def test_the_tool_stops_when_time_is_up() -> None:
         pytest.skip("needs two CPUs")
     pairs = ",".join([f"{cpus[0]}:{cpus[1]}"] * 5000)
     done = subprocess.run(
-        [measure_binary(), "--cpus", cpu_list(cpus), "--samples", "10000", "--limit", "1",
+        [measure_binary(), "--cpus", label(cpus), "--samples", "10000", "--limit", "1",
          "--pairs", pairs],
         capture_output=True, check=True,
     )  # fmt: skip

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from common.paths import MACHINES
-from model.machines.making.topology import Regular, Topology, cpu_list, from_tool, regular_form
+from model.machines.making.topology import Regular, Topology, from_tool, regular_form
 from model.machines.numbers import TIER_UNITS, number_nodes, range_of, source_of, value_of
 from model.machines.presets import load_machine
+from model.machines.topo import label
 
 PRESETS = sorted(path.stem for path in MACHINES.glob("*.toml"))
 
@@ -86,7 +87,7 @@ def test_shape_and_numbering(name: str) -> None:
     assert (len(topology.cpus), *(topology.count(unit) for unit in levels)) == counts
     ids = topology.ids(level)
     cpus = [cpu for cpu, group in zip(topology.cpus, ids.tolist(), strict=True) if group == 0]
-    assert cpu_list(cpus) == first
+    assert label(cpus) == first
 
 
 @pytest.mark.parametrize("name", PRESETS)

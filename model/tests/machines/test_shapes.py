@@ -18,7 +18,6 @@ from model.machines.making.topology import (
     Ids,
     Regular,
     Topology,
-    cpu_list,
     from_hwloc,
     make_topology,
     parse_cpu_list,
@@ -27,6 +26,7 @@ from model.machines.making.topology import (
     regular_form,
     same,
 )
+from model.machines.topo import label
 from synthetic import COMPLEX_NS, MESH_NS, latencies, renumbered, shape
 
 PU_1 = '<object type="PU" os_index="1"/>'
@@ -126,21 +126,6 @@ def tiered(base: Topology, level: Ids, near: float, sigma: float, seed: int) -> 
     return np.where(other, matrix * near / 101.0, matrix)
 
 
-def test_quadrants_are_a_tier() -> None:
-    """Quadrants of 3 LLCs at 90 ns, the rest of the package at 101."""
-    want = shape(2, 12, 4).expand()
-    evidence = weighed(tiered(want, want.llc // 3, 90.0, 0.02, 4), want)
-    (tier,) = evidence.tiers
-    assert (tier.name, tier.unit, tier.count) == ("llcs-3", "llcs", 3)
-    assert tier.pairs == 8 * 3 * 16
-    assert tier.median == pytest.approx(90.0, rel=0.01)
-    assert tier.low < tier.median < tier.high
-    assert evidence.classes["node"].median == pytest.approx(101.0, rel=0.01)
-    assert evidence.classes["node"].pairs == 2 * 66 * 16 - tier.pairs
-    assert evidence.fit > 0.95
-    assert evidence.misfit < 0.04
-
-
 def test_tiers_of_tiers() -> None:
     want = shape(1, 16, 4).expand()
     matrix = tiered(want, want.llc // 2, 60.0, 0.02, 5)
@@ -185,7 +170,7 @@ def test_short_form_means_the_same_machine(
 
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_cpu_lists_survive_a_round_trip(cpus: set[int]) -> None:
-    assert parse_cpu_list(cpu_list(sorted(cpus))) == sorted(cpus)
+    assert parse_cpu_list(label(sorted(cpus))) == sorted(cpus)
 
 
 @pytest.mark.parametrize(
