@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of the command line in this process, and their results."""
+"""Calls of the command line in this process or in one of their own, and their results."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli.entry import run
+from common.paths import ROOT
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,23 @@ def call(capsys: pytest.CaptureFixture[str], *args: str | Path) -> Outcome:
     status = run([str(arg) for arg in args])
     captured = capsys.readouterr()
     return Outcome(status, captured.out, captured.err)
+
+
+def call_apart(
+    *args: str,
+    stdin: str = "",
+    timeout: float = 240,
+    cwd: Path | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
+    """Call the command line in a separate process."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *args],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )

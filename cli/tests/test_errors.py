@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from calling import call_apart
 from common.errors import near_names
 from common.paths import ROOT
 from conftest import Cli, assert_user_error
@@ -195,17 +194,7 @@ def test_what_is_no_regular_file_is_refused_unread(
         path.symlink_to("/dev/zero")
     else:
         path.mkdir()
-    words = [word.format(path) for word in args]
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    done = call_apart(*(word.format(path) for word in args), timeout=60, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert str(path) in done.stderr

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from common.paths import ROOT, build_dir
+from calling import call_apart
+from common.paths import build_dir
 from model.machines.presets import load_machine
 from record.exact.run import Ran, Runs
 from record.program.machine_view import cpus_in_order
@@ -23,6 +22,7 @@ from record.report.replaying import Job
 
 HERE = Path(__file__).parent
 MACHINE = "epyc-7763-2s"
+call = call_apart
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 NEEDED = pytest.mark.skipif(
@@ -36,25 +36,12 @@ NEEDS_DISPATCH = pytest.mark.skipif(
 )
 
 
-def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `schedshard` in a separate process."""
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
-
-
 def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Path:
     """Compile a program with `schedshard cc` or `schedshard c++`, and return its path."""
     into.parent.mkdir(exist_ok=True)
     usual = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE")
-    verb, variable = ("cc", "CC") if language == "c" else ("c++", "CXX")
-    done = call(verb, *usual, *words, "-o", str(into), **{variable: compiler})
+    verb = "cc" if language == "c" else "c++"
+    done = call(verb, *usual, *words, "-o", str(into), CC=compiler, CXX=compiler)
     assert done.returncode == 0, done.stderr
     return into
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording import hitm_of, simulated
 from running import COMPILERS, HERE, MACHINE, NEEDED, call, compiled, each_compiler, record, runs
 
 from common.paths import ROOT
@@ -157,13 +158,7 @@ def test_seeds_give_intervals(behave: Path) -> None:
 )  # fmt: skip
 def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: str) -> None:
     threads, times = 8, 100 if operation.startswith("list") else 1000
-    done = call(
-        *("run", "primitives", "--machine", machine, "--op", operation),
-        *("--threads", str(threads), "--set", "measured_ops=2000", "--json"),
-    )
-    point = json.loads(done.stdout)["variants"][0]["points"][0]
-    simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
-    simulated /= point["metrics"]["ops"]
+    expected = simulated(operation, threads, machine, "--set", "measured_ops=2000")
     # A lock's threads may fall into several rhythms: the median of ten orders.
     orders = ("--seeds", "10") if operation == "spinlock" else ()
     ran = call(
@@ -171,14 +166,10 @@ def test_loops_agree_with_the_experiment(loops: Path, operation: str, machine: s
         *("--", str(loops), operation, str(threads), str(times), "pinned"),
     )
     variant = json.loads(ran.stdout)["variants"][0]
-    hot = sum(
-        line["hitm_remote"] + line["hitm_local"]
-        for line in variant["lines"]
-        if line["hitm_share"] > 0.02
-    )
+    hot = sum(hitm_of(line) for line in variant["lines"] if line["hitm_share"] > 0.02)
     if orders:
         hot = variant["interval"]["hitm_total"]["median"]
-    assert hot / (threads * times) == pytest.approx(simulated, rel=0.05)
+    assert hot / (threads * times) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from common.paths import ROOT, build_dir
+from calling import call_apart
+from common.paths import build_dir
 
 PROGRAMS = build_dir() / "record" / "tests" / "program"
 MACHINE = "epyc-7763-2s"
@@ -35,25 +35,10 @@ def needs(path: Path) -> pytest.MarkDecorator:
 recorded = needs(build_dir() / "record" / "program" / "libschedshard-record.so")
 
 
-def run(
-    *arguments: str,
-    stdin: str = "",
-    timeout: float = 240,
-    cwd: Path | None = None,
-    **environment: str,
-) -> subprocess.CompletedProcess[str]:
-    """Run `schedshard record`, or one of the verbs below it, in a separate process."""
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `schedshard record`, or a verb below it, with the options of call_apart()."""
     words = arguments if arguments[0] == "record" else ("record", *arguments)
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
+    return call_apart(*words, **options)
 
 
 def built(folder: Path, command: str, source: str) -> Path:
@@ -128,3 +113,12 @@ def hottest(report: Report) -> dict[str, Any]:
 def hitm(report: Report) -> int:
     """Return the number of transfers of modified lines."""
     return int(report["variants"][0]["hitm_total"])
+
+
+def simulated(operation: str, threads: int, machine: str = MACHINE, *options: str) -> float:
+    """Return the transfers of one operation in the experiment with primitives."""
+    words = ("--machine", machine, "--op", operation, "--threads", str(threads), *options)
+    done = call_apart("run", "primitives", *words, "--json")
+    point = json.loads(done.stdout)["variants"][0]["points"][0]
+    transfers = sum(hitm_of(line) for line in point["lines"])
+    return transfers / float(point["metrics"]["ops"])

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
-from recording import MACHINE, PROGRAMS, Report, hitm, hitm_of, hottest, needs, quiet, record
-
-from common.paths import ROOT
+from recording import (
+    MACHINE,
+    PROGRAMS,
+    Report,
+    hitm,
+    hitm_of,
+    hottest,
+    needs,
+    quiet,
+    record,
+    simulated,
+)
 
 pytestmark = needs(PROGRAMS / "record-known")
 
@@ -131,24 +136,12 @@ def test_heap_objects_are_named_by_the_place_that_allocated_them() -> None:
 @pytest.mark.parametrize("operation", ["refcount", "rwlock-read", "list-refcount", "spinlock"])
 def test_loops_agree_with_the_experiment(operation: str) -> None:
     threads, times = 8, 100 if operation.startswith("list") else 1000
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "cli", "run", "primitives", "--machine", MACHINE),
-            *("--op", operation, "--threads", str(threads), "--json"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    point = json.loads(done.stdout)["variants"][0]["points"][0]
-    simulated = sum(line["hitm_remote"] + line["hitm_local"] for line in point["lines"])
-    simulated /= point["metrics"]["ops"]
+    expected = simulated(operation, threads)
     words = ("--no-advice", "--", str(PROGRAMS / "record-loops"), operation)
 
     def holds(report: Report) -> bool:
         lines = report["variants"][0]["lines"]
         hot = sum(hitm_of(line) for line in lines if line["hitm_share"] > 0.02)
-        return bool(hot / (threads * times) == pytest.approx(simulated, rel=0.2))
+        return bool(hot / (threads * times) == pytest.approx(expected, rel=0.2))
 
     quiet(lambda: record(*words, str(threads), str(times)), holds)
