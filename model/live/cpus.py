@@ -10,6 +10,7 @@ from common.errors import UserError
 from model.machines.making.topology import Topology, parse_cpu_list, renumber
 from model.machines.placement import in_order
 from model.machines.topo import label
+from model.run import run_options
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -117,18 +118,8 @@ def thread_counts(text: str | None, allowed: Allowed) -> tuple[int, ...]:
     if text is None:
         doubled = [1 << i for i in range(allowed.most.bit_length()) if 1 << i < allowed.most]
         return (*doubled, allowed.most)
-    counts = set()
-    for word in text.split(","):
-        if not (word.strip().isascii() and word.strip().isdigit()):
-            raise UserError(f"--threads {text}: give whole numbers with commas, as in 1,2,64")
-        counts.add(int(word))
-    for count in counts:
-        if not 1 <= count <= allowed.most:
-            raise UserError(
-                f"--threads {text}: {count} is not in 1 to {allowed.most}: {allowed.reason}, and "
-                "each thread needs its own CPU"
-            )
-    return tuple(sorted(counts))
+    why = f": {allowed.reason}, and each thread needs its own CPU"
+    return run_options.thread_counts(text, allowed.most, why)
 
 
 def placed(allowed: Allowed, topology: Topology, placement: str) -> tuple[int, ...]:

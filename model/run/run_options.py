@@ -152,14 +152,17 @@ def _check_ns(option: str, ns: float | None) -> None:
         raise UserError(f"{option} {ns:g}: give nanoseconds, 0 or more, at most {MOST_NS:,}")
 
 
-def thread_counts(text: str, limit: int) -> tuple[int, ...]:
-    """Return the numbers in a list such as ``1,2,64``, sorted, each once."""
+def thread_counts(text: str, limit: int, why: str = ", the number of CPUs") -> tuple[int, ...]:
+    """Return the numbers in a list such as ``1,2,64``, sorted, each once.
+
+    ``why`` ends the message on a number above the limit.
+    """
     counts = set()
     for word in text.split(","):
-        if not word.strip().isdecimal():
+        if not (word.strip().isascii() and word.strip().isdigit()):
             raise UserError(f"--threads {text}: give whole numbers with commas, as in 1,2,64")
         counts.add(int(word))
     for count in counts:
         if not 1 <= count <= limit:
-            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}, the number of CPUs")
+            raise UserError(f"--threads {text}: {count} is not in 1 to {limit}{why}")
     return tuple(sorted(counts))
