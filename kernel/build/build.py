@@ -43,11 +43,6 @@ class Built:
         """Return the path of the image that an emulator boots."""
         return self.objects / self.arch.image
 
-    @property
-    def vmlinux(self) -> Path:
-        """Return the path of the kernel with its symbols and types."""
-        return self.objects / "vmlinux"
-
 
 def _expected(layout: Layout, config: str) -> int:
     known = layout.state(f"count-{config}.json")

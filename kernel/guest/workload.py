@@ -18,16 +18,13 @@ _RUN = "/bin/c2c-run"
 
 @dataclass(frozen=True)
 class Workload:
-    """A program to observe. ``amount`` is the default amount of work, in ``unit``."""
+    """A program to observe. ``amount``: of its operations, or seconds if it counts none."""
 
-    title: str
     parts: tuple[str, ...]
     argv: Callable[[int, int], Sequence[str]]  # of CPUs and amount
     amount: int
-    unit: str
     extra_mb: int = 0
     made: float = 0  # the window opens after this many processes and threads per CPU were made
-    whole_amount: int = 0  # replaces amount if the window is always open
     length_us: int = 0  # the window's length in guest time; 0: until the program ends
     program: str = ""  # our program, which opens the window itself
     watched: tuple[str, ...] = ()  # the functions of ``program`` to watch instead of the kernel's
@@ -79,10 +76,6 @@ def _storm(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/rt-storm", str(amount), str(4 * cpus), "1")
 
 
-def _storm_walk(cpus: int, amount: int) -> Sequence[str]:
-    return ("/bin/push-ipi.sh", "0", *_storm(cpus, amount))
-
-
 # How long the one sleeping thread sleeps. A walk ends before the next one begins.
 _WALK_NS = 50_000_000
 
@@ -117,10 +110,10 @@ def _threads(cpus: int, amount: int) -> Sequence[str]:
 SHORT, YIELD = 400, 3160
 
 
-def _share(layout: str, think: int, title: str) -> Workload:
+def _share(layout: str, think: int) -> Workload:
     return Workload(
-        title, (), lambda _, amount: ("/bin/c2c-share", layout, str(amount), str(think)), 3000,
-        "operations of each CPU", program="c2c-share", watched=("operate",),
+        (), lambda _, amount: ("/bin/c2c-share", layout, str(amount), str(think)), 3000,
+        program="c2c-share", watched=("operate",),
     )  # fmt: skip
 
 
@@ -130,91 +123,51 @@ _WINDOW_US, _ENDLESS = 20_000, 3600
 
 
 def _endless(
-    title: str,
     parts: tuple[str, ...],
     argv: Callable[[int, int], Sequence[str]],
     made: float,
-    whole: int,
     extra_mb: int = 0,
     length_us: int = _WINDOW_US,
 ) -> Workload:
-    return Workload(
-        title,
-        parts,
-        argv,
-        _ENDLESS,
-        "seconds",
-        extra_mb=extra_mb,
-        made=made,
-        whole_amount=whole,
-        length_us=length_us,
-    )
+    return Workload(parts, argv, _ENDLESS, extra_mb=extra_mb, made=made, length_us=length_us)
 
 
 WORKLOADS: Mapping[str, Workload] = {
     # The amount is in seconds, because a limit of operations would end the waker, and the waiter
     # would then wait forever.
-    "cyclic": _endless(
-        "stress-ng --cyclic, FIFO, one per CPU", ("stress-ng",), _cyclic, 2, 1, extra_mb=128
-    ),
-    "cyclic-dense": _endless(
-        "the same, all CPUs together as often as 480", ("stress-ng",), _dense, 2, 1, extra_mb=128
-    ),
-    "pi": _endless("pi_stress, a group for two CPUs", ("rt-tests",), _pi, 1.5, 1),
+    "cyclic": _endless(("stress-ng",), _cyclic, 2, extra_mb=128),
+    # All CPUs together wake up as often as 480.
+    "cyclic-dense": _endless(("stress-ng",), _dense, 2, extra_mb=128),
+    "pi": _endless(("rt-tests",), _pi, 1.5),
     # While a process waits for a larger table of its futexes, each call of any thread counts in one
     # word (Linux 7.3, futex_ref_get()). With one pi_stress for all groups, the table grew in 1 of
     # 27 runs.
-    "pi-apart": _endless(
-        "pi_stress, a process of one group for two CPUs", ("rt-tests",), _pi_apart, 2, 1
-    ),
-    "hackbench": Workload(
-        "hackbench, threads, FIFO",
-        ("rt-tests",),
-        _hackbench,
-        100_000,
-        "messages of each sender",
-        made=1,
-        whole_amount=40,
-        length_us=_WINDOW_US,
-    ),
+    "pi-apart": _endless(("rt-tests",), _pi_apart, 2),
+    "hackbench": Workload(("rt-tests",), _hackbench, 100_000, made=1, length_us=_WINDOW_US),
     # These are not RT tasks. No network is needed.
     "pipes": Workload(
-        "hackbench, threads and pipes, normal tasks",
         ("rt-tests",),
         _pipes,
         100_000,
-        "messages of each sender",
         made=1,
-        whole_amount=40,
         length_us=_WINDOW_US,
         messages=("pipe_write", "anon_pipe_write"),
     ),
     # The threads sleep for milliseconds.
-    "rt-storm": _endless("rt-storm, 4 threads per CPU", (), _storm, 4, 2, length_us=400_000),
-    "rt-storm-walk": _endless(
-        "the same with push walks (RT_PUSH_IPI)", (), _storm_walk, 4, 2, length_us=400_000
-    ),
-    "rt-walk-waiting": _endless(
-        "a thread that sleeps starts push walks over queues whose tasks fit nowhere",
-        (),
-        _walk_waiting,
-        1,
-        10,
-        length_us=400_000,
-    ),
-    "ffmpeg": _endless(
-        "endless transcodes at FIFO 99, one for four CPUs", ("ffmpeg",), _ffmpeg, 2, 1, extra_mb=768
-    ),
-    "forks": Workload("processes that end at once, some after exec", (), _forks, 300, "forks"),
-    "threads": Workload("3 threads per process that run", (), _threads, 2, "seconds"),
-    "share-none": _share("none", SHORT, "a counter per CPU, each in a line of its own"),
-    "share-false": _share("false", SHORT, "a counter per CPU, beside those of other cores"),
-    "share-true": _share("true", SHORT, "a counter that no siblings share"),
-    "yield-global": _share("global", YIELD, "the yield experiment, one mask"),
-    "yield-half": _share(
-        "half", YIELD, "the yield experiment with a mask for each half of the CPUs"
-    ),
-    "yield-byte": _share("byte", YIELD, "the yield experiment, bytes, a line per half of the CPUs"),
+    "rt-storm": _endless((), _storm, 4, length_us=400_000),
+    # A thread that sleeps starts push walks over queues whose tasks fit nowhere.
+    "rt-walk-waiting": _endless((), _walk_waiting, 1, length_us=400_000),
+    "ffmpeg": _endless(("ffmpeg",), _ffmpeg, 2, extra_mb=768),
+    "forks": Workload((), _forks, 300),
+    "threads": Workload((), _threads, 2),
+    # Counters per CPU in lines of their own, beside those of other cores, and shared by cores.
+    "share-none": _share("none", SHORT),
+    "share-false": _share("false", SHORT),
+    "share-true": _share("true", SHORT),
+    # The yield experiment: one mask, one for each half of the CPUs, bytes in a line per half.
+    "yield-global": _share("global", YIELD),
+    "yield-half": _share("half", YIELD),
+    "yield-byte": _share("byte", YIELD),
 }
 
 
@@ -224,17 +177,11 @@ def find_workload(name: str) -> Workload:
     return WORKLOADS[name]
 
 
-def step(name: str, shape: Shape, amount: int | None, seconds: int, *, whole: bool = False) -> Step:
-    """Return the guest's step: the workload in the window, killed after ``seconds`` of guest time.
-
-    ``whole``: the window is open from the beginning to the end.
-    """
+def step(name: str, shape: Shape, seconds: int) -> Step:
+    """Return the step that runs a workload in its window, for ``seconds`` of guest time at most."""
     workload = find_workload(name)
-    usual = workload.whole_amount if whole and workload.whole_amount else workload.amount
-    argv = workload.argv(shape.cpus, usual if amount is None else amount)
+    argv = workload.argv(shape.cpus, workload.amount)
     if workload.program:
         return Step(name, argv, seconds)
     window = (str(int(workload.made * shape.cpus)), str(workload.length_us))
-    if whole:
-        window = ("0", "0")
     return Step(name, (_RUN, *window, *argv), seconds)

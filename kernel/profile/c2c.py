@@ -84,7 +84,6 @@ class C2cRequest:
     shape: Shape
     machine: Machine
     workload: str
-    amount: int | None = None
     quantum: int = 1000
     slow: int = 10
     lines: int = 10
@@ -212,7 +211,7 @@ def _watch(
 
 def _boot_request(request: C2cRequest, kernel: Kernel, name: str) -> BootRequest:
     shape, workload = request.shape, find_workload(request.workload)
-    planned = step(request.workload, shape, request.amount, 600)
+    planned = step(request.workload, shape, 600)
     return BootRequest(
         kernel.bzimage,
         name,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage apply: brings a variant's source tree up to date with the base, core/ and kernel/."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,17 +18,6 @@ class Applied:
     variant: str
     differing: int
     changed: int
-    digest: str
-
-
-def digest_of(delta: Delta) -> str:
-    """Return a hash of a tree's changes."""
-    digest = hashlib.sha256()
-    for path in sorted(delta):
-        content = delta[path]
-        digest.update(f"{path}\0{-1 if content is None else len(content)}\0".encode())
-        digest.update(content or b"")
-    return digest.hexdigest()
 
 
 def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
@@ -39,7 +27,7 @@ def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
     delta: Delta = made[-1] if made else {}
     with layout.locked(name):
         changed = bring_tree(layout, name, delta, base)
-    return Applied(name, len(delta), changed, digest_of(delta))
+    return Applied(name, len(delta), changed)
 
 
 def try_edits(layout: Layout) -> tuple[int, int]:

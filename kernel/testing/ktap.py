@@ -68,18 +68,8 @@ class Report:
     """One KTAP report of a log."""
 
     tests: list[Test] = field(default_factory=list)
-    planned: int | None = None
     bail: str = ""
     line: int = 0
-
-    @property
-    def finished(self) -> bool:
-        """Whether all announced tests have results, at every level."""
-        return (
-            not self.bail
-            and self.planned is not None
-            and all(test.status is not Status.UNFINISHED for _, test in self.leaves())
-        )
 
     def leaves(self) -> Iterator[tuple[str, Test]]:
         """Yield the tests that count, with their full names."""
@@ -192,7 +182,6 @@ class _Reader:
             return
         self._close_from(1)
         top = self._levels[0]
-        self.reports[-1].planned = top.planned
         self.reports[-1].tests = _finished(top)
         self._levels = []
 

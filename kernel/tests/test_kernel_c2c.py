@@ -156,7 +156,7 @@ def test_kernels_side_by_side(report: dict[str, Any], capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_can_be_planned(name: str) -> None:
-    planned = step(name, usual_shape(16), None, 60)
+    planned = step(name, usual_shape(16), 60)
     assert planned.argv[0] in ("/bin/c2c-run", "/bin/c2c-share")
     assert all(word and "\t" not in word for word in planned.argv)
 

@@ -45,7 +45,6 @@ def stamped(text: str, stamp: str = "[    1.234567] ") -> list[str]:
 @pytest.mark.parametrize("stamp", ["", "[    1.234567] ", "[12345.678901][    T1] "])
 def test_nested_reports_with_and_without_time_stamps(stamp: str) -> None:
     (report,) = parse_ktap(stamped(NESTED, stamp))
-    assert report.finished
     assert [(t.name, t.status) for t in report.tests] == [
         ("plan", Status.FAILED),
         ("sbm", Status.PASSED),
@@ -84,13 +83,11 @@ def test_a_log_cut_anywhere_never_says_more_than_was_seen() -> None:
                 # The result line of a suite is not there yet; its tests' are.
                 if status != "unfinished":
                     assert status == whole[name]
-            assert not report.finished
 
 
 def test_what_was_planned_and_did_not_come_is_unfinished() -> None:
     text = NESTED[: NESTED.index("    not ok 2 shapes")]
     (report,) = parse_ktap(stamped(text))
-    assert not report.finished
     assert leaves(report) == {
         "plan.one_llc": "passed",
         "plan.shapes.2x2x2": "passed",
@@ -107,14 +104,12 @@ def test_a_result_broken_into_by_another_writer_loses_only_its_tail() -> None:
     assert leaves(parse_ktap(text)[0]) == {"storm": "passed", "rest": "passed"}
     text[2] = "ok[    5.123456] ACPI: something"
     (report,) = parse_ktap(text)
-    assert not report.finished
     assert leaves(report) == {"rest": "passed", "test 2": "unfinished"}
 
 
-def test_bail_out_is_never_finished() -> None:
+def test_bail_out_gives_the_reason() -> None:
     (report,) = parse_ktap(["KTAP version 1", "1..1", "Bail out! no memory", "ok 1 a"])
     assert report.bail == "no memory"
-    assert not report.finished
 
 
 def test_a_suite_that_fails_by_itself_is_counted() -> None:
@@ -139,9 +134,6 @@ _LINE = st.tuples(st.sampled_from(["", " ", "  ", "    ", "        ", "\t"]), _W
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(_LINE, max_size=40))
-def test_any_text_is_read_and_finished_means_all_came(lines: list[tuple[str, str]]) -> None:
+def test_any_text_is_read(lines: list[tuple[str, str]]) -> None:
     for report in parse_ktap(indent + text for indent, text in lines):
-        if report.finished:
-            assert report.planned is not None
-            assert len(report.tests) >= report.planned
-            assert "unfinished" not in leaves(report).values()
+        assert len([*report.leaves()]) >= len(report.tests)

@@ -29,10 +29,9 @@ _WORKLOAD = click.option(
     default="cyclic",
     show_default=True,
     metavar="W",
-    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, rt-storm-walk, "
+    help="cyclic, cyclic-dense, pi, pi-apart, hackbench, pipes, rt-storm, "
     "rt-walk-waiting or ffmpeg; with --base, --change or --compare a program and its arguments.",
 )
-_AMOUNT = number_option("--amount", help="Number of operations [the workload's own].")
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
 _LINES = number_option("--lines", default=10, help="Show the N hottest lines.")
 _SLOW = number_option(
@@ -66,7 +65,6 @@ def _heard(line: str) -> None:
 @_EPYC
 @number_option("--cpus", default=16)
 @_WORKLOAD
-@_AMOUNT
 @number_option(
     "--quantum",
     low=0,
