@@ -30,15 +30,13 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
 
 
-def run_collector(directory: Path, seconds: int, root: Path | None = None) -> None:
+def run_collector(directory: Path, seconds: int) -> None:
     """Run the collector, which writes its files into an empty directory.
 
-    The two readings are ``seconds`` apart. ``root`` replaces ``/``. If the collector fails, the
-    UserError contains its last message.
+    The two readings are ``seconds`` apart. If the collector fails, the UserError contains its last
+    message.
     """
     argv = ["-s", str(seconds), "-d", str(directory)]
-    if root is not None:
-        argv += ["-r", str(root)]
     try:
         with as_file(SCRIPT) as script:
             done = subprocess.run(

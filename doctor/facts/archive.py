@@ -179,10 +179,10 @@ def read_directory(directory: Path) -> dict[str, str]:
     return _checked(directory, lists)
 
 
-def read_host(seconds: int, root: Path | None = None) -> dict[str, str]:
+def read_host(seconds: int) -> dict[str, str]:
     """Run the collector on this host, and return its lists; the readings are ``seconds`` apart."""
     with telling("cannot make a temporary directory"):
         temporary = tempfile.TemporaryDirectory(prefix="schedshard-doctor-")
     with temporary as made:
-        run_collector(Path(made), seconds, root)
+        run_collector(Path(made), seconds)
         return read_directory(Path(made))

@@ -25,12 +25,12 @@ Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"
 
 
-def groups(rate: int, seconds: float = 2.0, cgroup: str = "/app") -> list[Task]:
+def groups(rate: int) -> list[Task]:
     """Three groups of four threads, each pinned to its four CPUs; all wake up rate times."""
-    switches = int(rate * seconds / 12)
+    switches = rate // 6
     return [
         Task(100 + n, f"rt{n}", allowed=f"{4 + n // 4 * 4}-{7 + n // 4 * 4}", voluntary=switches,
-             cgroup=f"{cgroup}{n // 4}" if cgroup != "/" else "/")
+             cgroup=f"/app{n // 4}")
         for n in range(12)
     ]  # fmt: skip
 

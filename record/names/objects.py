@@ -342,7 +342,7 @@ class Objects:
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
         thing = Thing(
-            name, "heap", chosen.at, chosen.size, frames=frames, others=len(blocks) - 1,
+            name, "heap", chosen.at, chosen.size, frames=frames,
             foreign=bool(self._system(chosen.site)),
         )  # fmt: skip
         field = fields_of(typed, chosen.size, chosen.element)

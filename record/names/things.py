@@ -32,7 +32,6 @@ class Thing:
     field: Callable[[int], str] = lambda _: ""
     element: tuple[str, int] | None = None
     frames: tuple[Frame, ...] = ()
-    others: int = 0  # heap objects at the same place at other times
     foreign: bool = False  # belongs to a library of the system or a runtime
     # Returns start, size and path of the library object, such as a lock, around an offset.
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None

@@ -66,7 +66,7 @@ class Calm(host.Machine):
         return self._slowed.pop(0) if self._slowed else 0
 
 
-def shell(text: str, *, tool: bool = False, read: str = "none") -> plan.Step:
+def shell(text: str, *, tool: bool = False) -> plan.Step:
     """Return a step that runs a shell's text and reads a figure."""
     figure = Figure("fork", "host", "s", (1.0,))
     step = plan.Step("a step", ("/bin/sh", "-c", text), 20.0, lambda *_: [figure], "fork")

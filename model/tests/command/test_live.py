@@ -99,8 +99,8 @@ def test_a_measurement_is_compared(cli: Cli, tmp_path: Path) -> None:
     assert "+100.0%" in cli("compare", measured, other).out
 
 
-def topology(packages: int = 1) -> Topology:
-    return shape(packages, 2, 4, threads=2).expand()
+def topology() -> Topology:
+    return shape(1, 2, 4, threads=2).expand()
 
 
 def write(path: Path, text: str) -> None:
