@@ -24,8 +24,6 @@ from model.machines.making.topology import parse_cpu_list
 from trial.form import load_trial
 from trial.machine_file import machine_of
 
-CLOCK_LIMITS = (0.05, 20.0)
-
 
 def _finish(
     facts: Facts, text: str, evidence: Evidence | None, notes: list[str], out: Path | None
@@ -98,7 +96,6 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
     "default: the protocol of the vendor named in --name or CSV's file name, and usual costs.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
-@click.option("--clock-ghz", type=float, help="Core clock that converts times to cycles.")
 @target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
 def import_command(
     csv: Path,
@@ -106,7 +103,6 @@ def import_command(
     shape: str | None,
     core: str | None,
     name: str | None,
-    clock_ghz: float | None,
     out: Path | None,
 ) -> None:
     """Make a machine file from a core-to-core latency table, or from a trial's trial.json.
@@ -116,19 +112,14 @@ def import_command(
     give --topology or --shape. Without them the command names the two shapes that fit best, and
     ends with status 3.
     """
-    if clock_ghz is not None and not CLOCK_LIMITS[0] <= clock_ghz <= CLOCK_LIMITS[1]:
-        raise UserError(
-            f"--clock-ghz {clock_ghz:g} is not a clock: give {CLOCK_LIMITS[0]:g} to "
-            f"{CLOCK_LIMITS[1]:g} GHz"
-        )
     need_sweep("machine import")
     if begins(csv, b"{"):
-        if any(given is not None for given in (topology, shape, core, clock_ghz)):
+        if any(given is not None for given in (topology, shape, core)):
             raise UserError(f"{csv.name} is a trial, which has its own topology and costs")
         of_trial = machine_of(load_trial(csv), name)
         _finish(of_trial.facts, of_trial.text, of_trial.evidence, of_trial.notes, out)
         return
-    request = ImportRequest(csv, topology, shape, core, name, clock_ghz)
+    request = ImportRequest(csv, topology, shape, core, name)
     made = import_machine(request)
     _finish(made.facts, made.text, made.evidence, made.notes, out)
 

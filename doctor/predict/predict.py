@@ -51,7 +51,6 @@ from model.run.uncertain.uncertainty import LEAST
 
 _COUNTED, _LEAST_COUNTED = 12_000.0, 1_500.0
 _TURNS, _CLOSE = 4, 0.02
-Figures = Mapping[str, float]
 
 
 def _run(requests: Sequence[RunRequest], tick: Ticker = silent) -> list[dict[str, float]]:

@@ -30,7 +30,6 @@ from record.names.things import Thing, fields_of, of_type
 from record.names.uses import Use, Uses, agreed, apart
 from record.names.variables import LOCAL, DebugInfo, Typed, die_language, type_name
 
-LINE = 64
 _MAPPED = 4097  # the alignment that marks memory from mmap() (record/program/protocol.h)
 _HISTORY = 64  # the most objects to look at that contained one byte at different times
 _LARGEST_STACK = 64 << 20  # bytes of a thread's stack; 8 MiB are usual

@@ -43,7 +43,6 @@ class ImportRequest:
     shape: str | None = None
     core: str | None = None
     name: str | None = None
-    clock_ghz: float | None = None
 
 
 @dataclass
@@ -200,12 +199,10 @@ def _facts(
         source={"topology": how + describe(evidence) + "".join(f"; {note}" for note in notes)},
     )
     in_name = CLOCK_IN_NAME.search(request.csv.name)
-    if request.clock_ghz is not None:
-        facts.clock_ghz, facts.source["clock_ghz"] = request.clock_ghz, "given on the command line"
-    elif in_name is not None and float(in_name[1]) > 0:
+    if in_name is not None and float(in_name[1]) > 0:
         facts.clock_ghz = float(in_name[1])
         facts.source["clock_ghz"] = f"name of the file {request.csv.name}"
     else:
-        why = "not given (--clock-ghz), a usual base clock of servers"
+        why = "not in the file's name (such as @2.45GHz), a usual base clock of servers"
         facts.guess("clock_ghz", USUAL_CLOCKS_GHZ, why)
     return facts
