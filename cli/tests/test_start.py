@@ -83,7 +83,6 @@ def checkout() -> Iterator[Path]:
     shutil.rmtree(root)
 
 
-@needs_root
 @pytest.mark.parametrize("words", [("machine", "list"), ("run", "atomic-inc", "--threads", "2")])
 def test_small_commands_load_only_what_they_need(words: tuple[str, ...]) -> None:
     late = {"numpy", "pandas", "jinja2", "matplotlib", "rich.progress"}
@@ -98,6 +97,7 @@ def test_small_commands_load_only_what_they_need(words: tuple[str, ...]) -> None
     assert done.stderr == "0\n"
 
 
+@needs_root
 def test_another_user_runs_what_is_built(checkout: Path) -> None:
     program = checkout / "schedshard"
     before = sorted(checkout.rglob("*"))
