@@ -204,6 +204,16 @@ static void turns_alternate(void)
 	}
 }
 
+/* 5.5 of ten elements on average; each takes two locked operations of 15 ns, and three loads. */
+static void a_look_up_ends_at_a_random_element(void)
+{
+	struct meeting m = { .primitive = primitive_find("list-refcount"), .ops = 1000 };
+	u64 ops = meet(&m, 1, 1), each = m.took / ops;
+
+	CHECK(each > 200 * NS && each < 260 * NS);
+	part(&m);
+}
+
 int main(void)
 {
 	static void (*const test[])(void) = {
@@ -212,6 +222,7 @@ int main(void)
 		only_a_mutex_lets_its_waiters_sleep,
 		only_the_plain_counter_loses,
 		turns_alternate,
+		a_look_up_ends_at_a_random_element,
 	};
 
 	return TOY_RUN(test);
