@@ -5,11 +5,15 @@
  * assembly, and cpu_relax() its pause, which the builtins leave out.
  */
 #ifdef WITH_CK
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__)
+#define CK_USE_CC_BUILTINS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
 #define CK_USE_CC_BUILTINS 1
 #endif
+#endif
 #include <ck_pr.h>
-#ifdef __SANITIZE_THREAD__
+#ifdef CK_USE_CC_BUILTINS
 #define ck_pr_stall cpu_relax
 #endif
 #include "primitive.h"
