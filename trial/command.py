@@ -32,9 +32,9 @@ from trial.plan import described, make_plan
 from trial.predict.stored import Predictor
 
 NAME = "schedshard-trial"
-_ABOUT = """Measure what shared cache lines cost on this machine, in two minutes, and hold the
-model's predictions against it. The machine must be idle. Nothing is installed or left behind but
-the file of --out, which has no name of a host, a user or a program: read it, and send it."""
+_ABOUT = """Measure what shared cache lines cost on this machine, in two minutes, and compare the
+model's predictions with it. The machine must be idle. Nothing is installed or left behind but the
+file of --out, which names no host, user or program: read it, and send it."""
 _INTERRUPTED = 130
 
 

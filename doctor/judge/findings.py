@@ -29,26 +29,26 @@ _REASONS = (
     ),
     (
         "hotplug",
-        "All of its CPUs are offline: take one online, and write the partition's type to its file "
-        "again.",
+        "All CPUs of the partition are offline: take one online, and write the partition's type to "
+        "its file again.",
     ),
     (
         "empty",
-        "Write its CPUs to cpuset.cpus, or from Linux 6.7 on to cpuset.cpus.exclusive, and its "
-        "type to cpuset.cpus.partition again.",
+        "Write the partition's CPUs to cpuset.cpus, or from Linux 6.7 on to cpuset.cpus.exclusive, "
+        "and the partition's type to cpuset.cpus.partition again.",
     ),
     (
         "Invalid c",
-        "None of its CPUs is online and free for it, or it would take the last CPU of all other "
-        "tasks. From Linux 6.7 on write other CPUs to cpuset.cpus.exclusive of this cgroup and of "
-        "all cgroups above it, before that to cpuset.cpus, and the partition's type to its file "
-        "again.",
+        "No CPU of this partition is online and free for it, or the partition would take the last "
+        "CPU of all other tasks. Write other CPUs to cpuset.cpus.exclusive of this cgroup and of "
+        "all cgroups above it, or before Linux 6.7 to cpuset.cpus. Then write the partition's type "
+        "to its file again.",
     ),
     (
         "distribute cpu downstream",
-        "It would take the last CPU of the tasks in the cgroup above it: leave that cgroup a CPU. "
-        "Or another partition, anywhere in the tree, has some of these CPUs: take them out of one "
-        "of the two.",
+        "The partition would take the last CPU of the tasks in the cgroup above it: leave that "
+        "cgroup a CPU. Or another partition, anywhere in the tree, has some of these CPUs: take "
+        "them out of one of the two.",
     ),
     (
         "Parent is",

@@ -149,8 +149,8 @@ def _from_profile(
     made = findings.made
     if facts is None and "rd-shared" in made:
         made["rd-shared"].remedy += (
-            " If the CPUs are isolated (isolcpus, partitions of type isolated), it is rd-isolated. "
-            "A profile does not show which of the two it is, but HOST.tar does."
+            " If the CPUs are isolated (isolcpus, partitions of type isolated), the finding is "
+            "rd-isolated. A profile cannot distinguish these two findings, but HOST.tar can."
         )
     if facts is not None:
         for finding in made.values():

@@ -85,7 +85,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
             Evidence(
                 "the interval",
                 "is wide because the lines are nearly saturated: a few percent of speed then "
-                "decide the cost, and wake-up rates alone cannot show it. The cost is at most the "
+                "decide the cost, and wake-up rates alone cannot show the cost. It is at most the "
                 f"time for which the CPUs were busy{measured}. {_MEASURE}",
             )
         )
@@ -121,8 +121,8 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
         finding.remedy, finding.command = other
     elif facts.cpusets.version == 1:
         finding.remedy = (
-            f"{V1} CPUs of isolcpus=domain cannot be in one: remove these CPUs from that option. "
-            "A container that is made later balances over all CPUs, and undoes it."
+            f"{V1} CPUs of isolcpus=domain cannot be in such a cpuset: remove these CPUs from that "
+            "option. A container that is made later balances over all CPUs, and undoes this."
         )
         finding.command = V1_COMMAND
     if facts.cpusets.part:

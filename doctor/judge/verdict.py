@@ -99,8 +99,8 @@ def _impossible(facts: Facts, load: DomainLoad) -> str | None:
         return None
     return (
         f"{per_second(load.wakeups)} real-time wake-ups per second on CPUs {load.domain.label} are "
-        f"impossible, {per_second(able)} are the most: the counters or the times of the two "
-        "readings are wrong"
+        f"impossible, at most {per_second(able)} are possible: the counters or the times of the "
+        "two readings are wrong"
     )
 
 

@@ -136,7 +136,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         if inner := facts.cpusets.domains.get(place):
             return (
                 f"{where}: the kernel makes no threaded cgroup beside {_shown(inner)}, which is "
-                "none: its processes would have to leave it first"
+                "not threaded: the processes of that cgroup would have to leave it first"
             )
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
         if reason := _too_deep(path, facts):
@@ -296,7 +296,7 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
-        return f"{V1} A container that is made later balances over all CPUs, and undoes it."
+        return f"{V1} A container that is made later balances over all CPUs, and undoes this."
     if facts.cpusets.version == 0 or facts.cpusets.part:
         return "the whole tree of cgroups was not seen: collect on the host itself"
     if other := no_partitions(facts):
@@ -467,8 +467,8 @@ def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
         + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
         f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
-        "It holds while these cgroups live. What starts later has no partition, and gets none of "
-        "their CPUs.",
+        "The plan holds while these cgroups live. What starts later has no partition, and gets "
+        "none of their CPUs.",
         f"Or {_series(verdict)}.",
     ]
 

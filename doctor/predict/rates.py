@@ -46,10 +46,10 @@ def between(low: float, high: float, part: float) -> float:
 
 
 def level_at(rates: Sequence[float], rate: float, bound: int = 0) -> float:
-    """Return the share at a rate, by the rates of LEVELS; with ``bound`` -1 or 1 an end of it.
+    """Return the share at a rate, by the rates of LEVELS; ``bound`` -1 or 1: its low or high end.
 
-    Beyond the last rate a wake-up costs the same. Then the lower end is the last level, and the
-    upper end all of the time if that is the highest level.
+    Beyond the last rate a wake-up is taken to cost as much as at the last rate. There the low end
+    is the last level, and the high end is all of the time if the last level is the highest one.
     """
     points = list(zip(rates, LEVELS))
     for (x, low), (y, high) in zip([(0.0, 0.0), *points], points):

@@ -58,7 +58,8 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
     ]
     for words in (
         "waits on the partitions' own CPUs, 4-15.", "At twice the wake-ups it would cost",
-        "all other tasks can then use only CPUs 0-3, 4 of 16", "It holds while these cgroups live",
+        "all other tasks can then use only CPUs 0-3, 4 of 16",
+        "The plan holds while these cgroups live",
         "schedshard's series, which needs no partition and leaves ", "- service: systemd",
     ):  # fmt: skip
         assert words in page

@@ -318,10 +318,10 @@ def _param(entry: dict[str, Any]) -> Param:
     if takes not in TAKES:
         raise ValueError(f"param '{name}' takes '{takes}': it must be {' or '.join(TAKES)}")
     if takes == "switch" and (value not in (0, 1) or low is not None):
-        raise ValueError(f"param '{name}' takes 'switch': its value is 0 or 1, without a range")
+        raise ValueError(f"param '{name}' is a switch: its value is 0 or 1, without a range")
     whole = all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high"))
     if takes == "whole" and not whole:
-        raise ValueError(f"param '{name}' takes 'whole': write it without a decimal point")
+        raise ValueError(f"param '{name}' takes whole numbers: write each without a decimal point")
     chosen = entry.get("calibrated_on")
     return Param(
         name=name,

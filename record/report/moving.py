@@ -139,9 +139,9 @@ def _is_of(piece: _Piece, thing: Thing) -> bool:
 
 
 def _is_padded(thing: Thing, lines: Sequence[Sequence[_Piece]]) -> bool:
-    """Whether to pad all allocated objects of this one's type; ``lines`` contain its pieces.
+    """Whether to pad all allocated objects of the type of ``thing``, which has pieces in ``lines``.
 
-    True if it shares a line with other objects, but not if elements of an array are padded instead.
+    True if ``thing`` shares a line with other objects and no array's elements are padded instead.
     """
     typed = thing.kind == "heap" and bool(thing.field(0)) and thing.element is None
     beside = any(len({(p.thing.kind, p.thing.address) for p in pieces}) > 1 for pieces in lines)

@@ -44,7 +44,7 @@ LIMITS = (
     WINDOW,
     "modelled: which core has a line, how far it is away, and queues at lines",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
-    "intervals: 90%, of the ranged numbers in the machine's file, not of what is not modelled",
+    "intervals: 90%, from the ranges in the machine file; none covers what is not modelled",
     "an instruction takes one cycle",
     "other machines replay the first one's accesses: waiting loops have the same number of rounds",
 )

@@ -131,7 +131,7 @@ def host_machine(
     evidence = _pair_evidence(topology, cpus, pairs, notes)
     if processor.virtual and evidence is not None:
         notes.append(
-            "a virtual machine: its CPUs may move between cores that are near or far, the "
+            "a virtual machine: its CPUs may move between cores that are near or far, so the "
             "latencies are those of this moment"
         )
     how = f"measured by schedshard-measure on CPU {label(cpus)}"
