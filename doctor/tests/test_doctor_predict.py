@@ -91,13 +91,13 @@ def test_cpus_in_more_packages_than_they_need(tmp_path: Path) -> None:
 
 
 def interrupts(rates: dict[int, int]) -> list[Task]:
-    """Four interrupt threads on each of these CPUs, with that many wake-ups in the interval."""
+    """Two interrupt threads on each of these CPUs, with that many wake-ups in the interval."""
     return [
         Task(
-            4000 + 4 * cpu + n, f"irq/{n}-eth{cpu}", allowed=str(cpu), voluntary=rate, flags=KTHREAD
+            4000 + 2 * cpu + n, f"irq/{n}-eth{cpu}", allowed=str(cpu), voluntary=rate, flags=KTHREAD
         )
         for cpu, rate in rates.items()
-        for n in range(4)
+        for n in range(2)
     ]  # fmt: skip
 
 
