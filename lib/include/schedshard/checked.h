@@ -91,6 +91,14 @@ static inline u32 shard_watched_n(const void *set, u32 n, const u32 *what, const
 	return n;
 }
 
+/* Return the plan of a counter's lines, or NULL. Pairs with shard_counter_attach(). */
+static inline const struct shard_plan *shard_watched_plan(const struct shard_counter *c)
+{
+	const struct shard_counter_lines *l = smp_load_acquire(&c->lines);
+
+	return l ? l->plan : NULL;
+}
+
 /* Return @cpu, where a call starts; end the program if the plan, or NULL, has no such number. */
 static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, const char *file,
 				     int line)
@@ -197,11 +205,11 @@ static inline void shard_watched_slots(struct slot_set *s, u32 n, const u32 *slo
 		u32 at__ = shard_watched_from(plan_, cpu, __FILE__, __LINE__); \
 		call;                                                          \
 	})
-#define SHARD_COUNTED (counter__->lines ? counter__->lines->plan : NULL)
 #define shard_counter_add(c, cpu, n) \
-	SHARD_COUNT(c, SHARD_COUNTED, cpu, shard_counter_add(counter__, at__, n))
-#define shard_counter_more_than(c, cpu, n) \
-	SHARD_COUNT(c, SHARD_COUNTED, cpu, shard_counter_more_than(counter__, at__, n))
+	SHARD_COUNT(c, shard_watched_plan(counter__), cpu, shard_counter_add(counter__, at__, n))
+#define shard_counter_more_than(c, cpu, n)                 \
+	SHARD_COUNT(c, shard_watched_plan(counter__), cpu, \
+		    shard_counter_more_than(counter__, at__, n))
 #define cpu_counter_add(c, cpu, n) \
 	SHARD_COUNT(c, counter__->plan, cpu, cpu_counter_add(counter__, at__, n))
 #define cpu_counter_add_any(c, cpu, n) \
