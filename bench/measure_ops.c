@@ -142,8 +142,8 @@ static double ns_per_op(void (*loop)(struct line *line), struct line *line)
 }
 
 /*
- * Measure every operation in nanoseconds at the same clock, that of @cycle. So cost / cycle is
- * right in cycles even if the clock changed in between.
+ * Measure every operation in nanoseconds at the clock rate at which @cycle was measured. Therefore
+ * cost / cycle is a number of cycles even if the clock rate changed in between.
  */
 static void in_core(struct measure_ops *ops, const struct pace *asked, double *value, double *cycle,
 		    void (*step)(void))

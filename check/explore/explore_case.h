@@ -40,7 +40,7 @@ struct explore_case {
 	const char *results[EXPLORE_RESULTS]; /* names of the results, for reports */
 };
 
-/* One case of an array; members that it does not name may follow. */
+/* One case of an array. Designated initialisers of further members may follow the named ones. */
 #define EXPLORE_CASE(name_, title_, kind_, min, max, setup_, body_, check_, ...)                 \
 	{                                                                                        \
 		.name = name_, .title = title_, .kind = kind_, .min_cpus = min, .max_cpus = max, \

@@ -146,7 +146,10 @@ static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t s
 	}
 }
 
-/* @store: the one that the access's word before this one has; a store of eight bytes has two. */
+/*
+ * @store: the store that was reported for the previous word of the same access. An access of eight
+ * bytes has two words, and one store may have written both.
+ */
 static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word, uint64_t *store)
 {
 	uint64_t tag, *slot = writer_of(word, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);

@@ -14,12 +14,12 @@
 /* The model distinguishes 32,768 accesses of one line, with true and false sharing each. */
 #define WAYS	    1024u
 #define WAYS_HASHES 4096u
-/* The number of entry 0: beyond the numbers of pages.c. */
+/* The object number of entry 0. pages.c hands out smaller numbers only. */
 #define FIRST 0x650000000000ull
 
 enum { FREE, BEING_MADE, MADE };
 
-/* Entry 0 is not used: it stands for the outermost call's caller, and for a full table. */
+/* Entry 0 stays empty: index 0 means that no caller is known, or that the table is full. */
 struct site {
 	uint64_t pc;
 	uint32_t parent, state;

@@ -16,11 +16,11 @@
  *
  * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
  * thread that has slept for 1 ms enters a queue, first in, first out. From then on every put gives
- * what it puts to the head of the queue. So of the puts that begin later, at most one for each
- * thread in front of it goes to another thread.
+ * the slot that it returns to the head of the queue. So of the puts that begin later, at most one
+ * goes to each thread in front of a queued thread before that thread has its slot.
  *
  * shard_wait_close() ends all waiting. Waiting is a cancellation point of pthread_cancel(); a
- * cancelled waiter passes on what came for it.
+ * cancelled waiter passes on the slot that was meant for it.
  *
  * Concurrency: all calls may overlap. Only threads of one process may share waiters; a forked child
  * must make new ones, because it does not inherit those of its parent.

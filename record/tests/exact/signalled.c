@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * signalled KIND: each thread has its own mask, and a handler runs in the thread that its signal is
- * for. Natively each kind writes the same.
+ * signalled KIND: each thread has its own signal mask, and a handler runs in the thread to which
+ * the signal was sent. A native run of each KIND prints the same as an exact run.
  */
 #include <errno.h>
 #include <pthread.h>
