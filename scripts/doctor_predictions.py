@@ -155,9 +155,14 @@ def rate_at(points: Points, share: float) -> float:
 
 
 def row_of(cpus: int, points: Points) -> list[int]:
-    """Return a row: rates at the first level, and at those up to twice the last simulated share."""
-    levels = [level for level in LEVELS[1:] if level <= 2 * points[-1][1]]
-    return [cpus, *(int(float(f"{rate_at(points, level):.3g}")) for level in (LEVELS[0], *levels))]
+    """Return a row: rates at the first level, and at those up to twice the last simulated share.
+
+    Where lines are saturated, two levels may round to the same rate: the second gets one more.
+    """
+    rates = [0]
+    for level in (LEVELS[0], *(level for level in LEVELS[1:] if level <= 2 * points[-1][1])):
+        rates.append(max(int(float(f"{rate_at(points, level):.3g}")), rates[-1] + 1))
+    return [cpus, *rates[1:]]
 
 
 def machine_points(row: Mapping[str, Any]) -> dict[Key, Points]:

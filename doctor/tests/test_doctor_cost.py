@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from doctor_predictions import row_of
 
 from common.paths import ROOT
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.nearest import Fit, Nearest, distance, nearest
 from doctor.predict.prediction import Range, model_error
-from doctor.predict.rates import LEVELS, Asked, Rates, load_rates
+from doctor.predict.rates import LEVELS, Asked, Rates, level_at, load_rates
 from doctor.predict.shape import Shape
 from doctor.predict.stored import by_table, faster
 from doctor_tree import Machine, Task
@@ -67,6 +68,14 @@ def test_the_stored_rates_are_whole() -> None:
                 ask = Asked("stock", push, pinned, False, rates.row["cpus"], 1e6)
                 few = rates.at(replace(ask, cpus=8, rate=1e6 * 8 / ask.cpus))
                 assert few < rates.at(ask), (rates.name, push, pinned)
+
+
+def test_a_row_rises_at_saturation() -> None:
+    """Where the share rises and the rate does not, the row keeps both levels."""
+    points = [(2e5, 0.001), (2e6, 0.1), (2.421e6, 0.15), (2.422e6, 0.6)]
+    [_, *rates] = row_of(128, points)
+    assert (rates[3], rates[4]) == (2_420_000, 2_420_001)
+    assert level_at(rates, 2.5e6, -1) == 0.5
 
 
 def test_a_small_domain_is_not_the_whole_machine() -> None:
