@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Trees that look like /proc and /sys of a machine, for the collector to read."""
+"""Trees that look like /proc and /sys of a machine, and what the collector finds in them.
+
+Only tests of the collector need a tree: listed() gives its lists for a machine without one.
+"""
 
 from __future__ import annotations
 
 import io
-import shutil
+import re
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from doctor.collector.script import SCRIPT
+from doctor.facts.archive import FORMAT
 
 FIFO, RR, DEADLINE, OTHER = 1, 2, 6, 0
 KTHREAD = 0x00200000
@@ -74,97 +78,179 @@ def ranges(first: int, count: int) -> str:
     return str(first) if count == 1 else f"{first}-{first + count - 1}"
 
 
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def _cpu(root: Path, machine: Machine, cpu: int) -> None:
-    base = root / f"sys/devices/system/cpu/cpu{cpu}"
+def _cpu(machine: Machine, cpu: int) -> dict[str, str]:
     # A core lies within one cache.
     threads = min(2, machine.llc_cpus)
     core = ranges(cpu - cpu % threads, threads)
-    node = cpu // machine.node_cpus
-    _write(base / "topology/physical_package_id", f"{node}\n")
-    _write(base / "topology/core_id", f"{cpu // threads}\n")
-    _write(base / "topology/thread_siblings_list", f"{core}\n")
     first = cpu - cpu % machine.llc_cpus
-    for index, (level, kind, shared) in enumerate(
-        [
-            (1, "Data", core),
-            (2, "Unified", core),
-            (3, "Unified", ranges(first, min(machine.llc_cpus, machine.cpus - first))),
-        ]
-    ):
-        cache = base / f"cache/index{index}"
-        _write(cache / "level", f"{level}\n")
-        _write(cache / "type", f"{kind}\n")
-        _write(cache / "size", "32768K\n")
-        _write(cache / "shared_cpu_list", f"{shared}\n")
+    last = ranges(first, min(machine.llc_cpus, machine.cpus - first))
+    made = {
+        "topology/physical_package_id": str(cpu // machine.node_cpus),
+        "topology/core_id": str(cpu // threads),
+        "topology/thread_siblings_list": core,
+    }
+    caches = [("1", "Data", core), ("2", "Unified", core), ("3", "Unified", last)]
+    for index, (level, kind, shared) in enumerate(caches):
+        values = {"level": level, "type": kind, "size": "32768K", "shared_cpu_list": shared}
+        made |= {f"cache/index{index}/{name}": value for name, value in values.items()}
+    return {f"sys/devices/system/cpu/cpu{cpu}/{name}": f"{made[name]}\n" for name in made}
 
 
-def _task(root: Path, task: Task) -> None:
-    tgid = task.tgid or task.tid
-    base = root / f"proc/{tgid}/task/{task.tid}"
-    _write(base / "stat", task.stat())
-    _write(
-        base / "status",
-        f"Name:\t{task.comm}\nUid:\t1000\t1000\nCpus_allowed_list:\t{task.allowed}\n"
-        f"voluntary_ctxt_switches:\t{task.voluntary}\n"
+def _task(task: Task) -> dict[str, str]:
+    base = f"proc/{task.tgid or task.tid}/task/{task.tid}"
+    hierarchy = f"4:{task.controller}" if task.controller else "0:"
+    return {
+        f"{base}/stat": task.stat(),
+        f"{base}/status": f"Name:\t{task.comm}\nUid:\t1000\t1000\n"
+        f"Cpus_allowed_list:\t{task.allowed}\nvoluntary_ctxt_switches:\t{task.voluntary}\n"
         f"nonvoluntary_ctxt_switches:\t{task.involuntary}\n",
-    )
-    _write(base / "cgroup", f"0::{task.cgroup}\n" if not task.controller else
-           f"4:{task.controller}:{task.cgroup}\n")  # fmt: skip
+        f"{base}/cgroup": f"{hierarchy}:{task.cgroup}\n",
+    }
+
+
+def _tasks(machine: Machine) -> list[Task]:
+    """Return the threads of a machine, with those of the kernel."""
+    return [*machine.tasks, *(
+        Task(10 + cpu, f"migration/{cpu}", FIFO, 99, str(cpu), "/", 7, flags=KTHREAD)
+        for cpu in range(machine.cpus if machine.kernel_threads else 0)
+    )]  # fmt: skip
+
+
+def _mounts(machine: Machine) -> list[tuple[str, str, str]]:
+    """Return the kind, the place and the options of each mount."""
+    rows = [mount.split() for mount in machine.mounts]
+    return [(kind, place, ",".join(["rw", *options])) for kind, place, *options in rows]
+
+
+def _files(machine: Machine, tasks: Iterable[Task]) -> dict[str, str]:
+    """Return the files of a tree with these threads, by their paths."""
+    system, everybody = "sys/devices/system", ranges(0, machine.cpus)
+    made = {f"{system}/cpu/{name}": f"{everybody}\n" for name in ("possible", "present", "online")}
+    made[f"{system}/cpu/isolated"] = f"{machine.isolated}\n"
+    for cpu in range(machine.cpus):
+        made |= _cpu(machine, cpu)
+    for node in range(machine.cpus // machine.node_cpus):
+        cpus = ranges(node * machine.node_cpus, machine.node_cpus)
+        made[f"{system}/node/node{node}/cpulist"] = f"{cpus}\n"
+    made |= {
+        "proc/sys/kernel/osrelease": f"{machine.release}\n",
+        "proc/sys/kernel/version": "#1 SMP\n",
+        "proc/cmdline": f"{machine.cmdline}\n",
+        f"boot/config-{machine.release}": "\n".join(machine.config) + "\n",
+        "proc/uptime": f"{machine.uptime:.2f} 0.00\n",
+        "proc/stat": f"{machine.stat}ctxt 1000\n",
+        "proc/self/mountinfo": "".join(
+            f"30 1 0:26 / {place} rw shared:4 - {kind} {kind} {options}\n"
+            for kind, place, options in _mounts(machine)
+        ),
+    }
+    whole = {"/sys/fs/cgroup": {"cpuset.cpus.effective": everybody}}
+    for path, files in (whole if machine.cgroups is None else machine.cgroups).items():
+        made |= {f"{path[1:]}/{name}": f"{value}\n" for name, value in files.items()}
+    if machine.part:
+        made["sys/fs/cgroup/cgroup.events"] = "populated 1\n"
+    for task in tasks:
+        made |= _task(task)
+    made |= machine.files
+    gone = tuple(f"{folder}/" for folder in machine.hidden)
+    return {path: text for path, text in made.items() if not path.startswith(gone)}
 
 
 def build(root: Path, machine: Machine) -> Path:
     """Write the tree of a machine and return its root."""
-    everybody = ranges(0, machine.cpus)
-    system = root / "sys/devices/system"
-    for name in ("possible", "present", "online"):
-        _write(system / "cpu" / name, f"{everybody}\n")
-    _write(system / "cpu/isolated", f"{machine.isolated}\n")
-    for cpu in range(machine.cpus):
-        _cpu(root, machine, cpu)
-    for node in range(machine.cpus // machine.node_cpus):
-        _write(
-            system / f"node/node{node}/cpulist",
-            ranges(node * machine.node_cpus, machine.node_cpus) + "\n",
-        )
-    _write(root / "proc/sys/kernel/osrelease", f"{machine.release}\n")
-    _write(root / "proc/sys/kernel/version", "#1 SMP\n")
-    _write(root / "proc/cmdline", f"{machine.cmdline}\n")
-    _write(root / f"boot/config-{machine.release}", "\n".join(machine.config) + "\n")
-    _write(root / "proc/uptime", f"{machine.uptime:.2f} 0.00\n")
-    _write(root / "proc/stat", f"{machine.stat}ctxt 1000\n")
-    lines = []
-    for mount in machine.mounts:
-        kind, place, *options = mount.split()
-        lines.append(
-            f"30 1 0:26 / {place} rw shared:4 - {kind} {kind} {','.join(['rw', *options])}"
-        )
-        (root / place.lstrip("/")).mkdir(parents=True, exist_ok=True)
-    _write(root / "proc/self/mountinfo", "\n".join(lines) + "\n")
-    whole = {"/sys/fs/cgroup": {"cpuset.cpus.effective": ranges(0, machine.cpus)}}
-    for path, files in (whole if machine.cgroups is None else machine.cgroups).items():
-        for name, value in files.items():
-            _write(root / path.lstrip("/") / name, f"{value}\n")
-    if machine.part:
-        _write(root / "sys/fs/cgroup/cgroup.events", "populated 1\n")
-    tasks = list(machine.tasks)
-    if machine.kernel_threads:
-        tasks += [
-            Task(10 + cpu, f"migration/{cpu}", FIFO, 99, str(cpu), "/", 7, flags=KTHREAD)
-            for cpu in range(machine.cpus)
-        ]
-    tasks.append(Task(1, "init", OTHER, 0, everybody, voluntary=3))
-    for task in tasks:
-        _task(root, task)
-    for name, text in machine.files.items():
-        _write(root / name, text)
-    for folder in machine.hidden:
-        shutil.rmtree(root / folder)
+    for _, place, _ in _mounts(machine):
+        (root / place[1:]).mkdir(parents=True, exist_ok=True)
+    init = Task(1, "init", OTHER, 0, ranges(0, machine.cpus), voluntary=3)
+    for name, text in _files(machine, [*_tasks(machine), init]).items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return root
+
+
+_SETTINGS = (
+    r"proc/sys/kernel/(osrelease|version:|sched_)|sys/kernel/(realtime|sched_ext|debug/sched)"
+    r"|proc/cpuinfo:(vendor_id|cpu family|model|model name)\s*:"
+)
+_V1 = r"cpuset\.(cpus|effective_cpus|sched_load_balance)"
+_V2 = r"cgroup\.type|cpuset\.cpus(\.(effective|exclusive|exclusive\.effective|partition|isolated))?"
+_READING = r"proc/(uptime|stat:(ctxt |cpu\d)|interrupts: *(IWI|RES|CAL):|.*:(non)?voluntary)"
+_OPTIONS = "isolcpus|nohz|cgroup_|rt_group_sched|threadirqs|systemd"
+_TASK = r"proc/\d+/task/\d+"
+
+
+def listed(first: Machine, second: Machine | None = None) -> dict[str, str]:
+    """Return the collector's lists; without a second machine, both readings are the same.
+
+    It knows neither the kernel's symbols and types nor names with a newline.
+    """
+    lines: list[str] = []
+    for machine in (second or first, first):
+        tasks = [task for task in _tasks(machine) if task.policy != OTHER]
+        tasks.sort(key=lambda task: (str(task.tgid or task.tid), str(task.tid)))
+        late, files = lines, _files(machine, tasks)
+        lines = [
+            f"{path}:{line}"
+            for path, text in files.items() for line in text.removesuffix("\n").split("\n")
+        ]  # fmt: skip
+
+    def found(pattern: str, lines: list[str] = lines) -> list[str]:
+        return [line for line in lines if re.match(pattern, line)]
+
+    def reading(lines: list[str]) -> list[str]:
+        made = [line.removeprefix("proc/") for line in found(_READING, lines)]
+        return [*(re.sub("^stat:cpu", "busy:cpu", line) for line in made), made[0]]
+
+    cgroups = []
+    for kind, place, _ in _mounts(first):
+        names = _V2 if kind == "cgroup2" else _V1
+        cgroups += sorted(found(rf"{re.escape(place[1:])}/(.*/)?({names}):"))
+        root = kind == "cgroup2" or f"{place[1:]}/release_agent" in files
+        if not root or f"{place[1:]}/cgroup.events" in files:
+            cgroups.append(f"{place[1:]}/cgroup.part:1")
+    settings = found(_SETTINGS)
+    if found(r"proc/cpuinfo:flags.* hypervisor( |$)"):
+        settings.append("proc/cpuinfo:hypervisor : yes")
+    places = found(f"{_TASK}/status:Cpus_allowed_list") + found(f"{_TASK}/cgroup:")
+    made = {
+        "cpus": found("sys/devices/system/(cpu|node)/"),
+        "settings": settings,
+        "cmdline": [word for word in first.cmdline.split() if re.match(_OPTIONS, word)],
+        "config": list(first.config),
+        "mounts": [f"{kind} / {place} {options}" for kind, place, options in _mounts(first)],
+        "cgroups": cgroups,
+        "threads": [
+            f"{t.tgid or t.tid} {t.tid} {t.policy} {t.priority} {t.flags} 0 {t.comm}" for t in tasks
+        ],
+        "reading-1": reading(lines),
+        "places": [line.removeprefix("proc/") for line in places],
+        "reading-2": reading(late),
+        "format": [FORMAT],
+    }
+    return {name: "".join(f"{line}\n" for line in held) for name, held in made.items()}
+
+
+def tar(
+    tmp_path: Path, machine: Machine, seconds: float = 2.0, iwi: int = 0, calls: int = 0
+) -> Path:
+    """Return the archive of a machine: at the first reading no thread has slept yet."""
+    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    late = replace(machine, uptime=machine.uptime + seconds)
+    others = " 0" * (machine.cpus - 1)
+    for name, count in (("IWI", iwi), ("CAL", calls)):
+        if count:
+            first, second = (f" {name}: {many}{others} x\n" for many in (0, count))
+            early = replace(early, files={**early.files, "proc/interrupts": first})
+            late = replace(late, files={**late.files, "proc/interrupts": second})
+    return archived(tmp_path, listed(early, late))
+
+
+def archived(folder: Path, lists: Mapping[str, str]) -> Path:
+    """Write lists into a tar file in a folder, and return the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / "host.tar"
+    out.write_bytes(packed({name: text.encode() for name, text in lists.items()}))
+    return out
 
 
 def collect(

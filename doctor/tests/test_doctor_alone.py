@@ -13,9 +13,9 @@ from pathlib import Path
 import doctor_alone
 import pytest
 
-from doctor_tree import Machine
+from doctor_tree import Machine, tar
 from test_doctor_predict import big
-from test_doctor_verdict import DATA, groups, partitions, tar
+from test_doctor_verdict import DATA, groups, partitions
 
 NUMBERS = "import sys; print(*sys.version_info[:2], sys.executable)"
 # Packages of the lock file; everything else comes with Python.

@@ -17,6 +17,7 @@ from common.errors import UserError
 from doctor.facts.values import cpu_list
 from doctor.plan.apply import FORMAT, Journal, Kernel, Wanted, apply, read_plan, undo, verify
 from doctor_cli import call
+from doctor_tree import tar
 from model.machines.topo import label
 from test_doctor_plan import Capture, services
 
@@ -227,8 +228,6 @@ def test_a_journal_of_others_is_not_used(tmp_path: Path) -> None:
 
 
 def test_plans_are_read_or_refused(capsys: Capture, tmp_path: Path) -> None:
-    from test_doctor_verdict import tar
-
     host = tar(tmp_path, services(3))
     call(capsys, "doctor", host, "--plan", tmp_path / "plan.txt")
     path = tmp_path / "plan.json"

@@ -27,11 +27,16 @@ def everything(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.iterdir()}
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("small"), Machine(cpus=1, llc_cpus=1, node_cpus=1))
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with a thread of each kind, cgroups with odd names, and things to keep away from."""
     return build(
-        tmp_path / "a tree",
+        tmp_path_factory.mktemp("host") / "a tree",
         Machine(
             cmdline=f"root=/dev/sda1 isolcpus=domain,8-11 nohz_full=8-11 password={SECRET} quiet",
             config=("CONFIG_SMP=y", "# CONFIG_RT_GROUP_SCHED is not set",
@@ -127,14 +132,14 @@ def test_many_threads_start_few_programs(tmp_path: Path) -> None:
     grep = shutil.which("grep")
     (counter / "grep").write_text(f'#!/bin/sh\necho >>"{tmp_path}/calls"\nexec {grep} "$@"\n')
     (counter / "grep").chmod(0o755)
-    tasks = [Task(1000 + n, "w", tgid=1000 + n // 4 * 4) for n in range(1500)]
+    tasks = [Task(1000 + n, "w", tgid=1000 + n // 4 * 4) for n in range(500)]
     tree = build(tmp_path / "root", Machine(tasks=tasks))
     here = tmp_path / "here"
     here.mkdir()
     path = f"{counter}:{os.environ['PATH']}"
     argv = ["sh", str(SCRIPT), "-r", str(tree), "-R", str(tree), "-d", str(here)]
     subprocess.run(argv, check=True, env={"PATH": path})
-    assert len((here / "threads").read_text().splitlines()) == 1500 + 16
+    assert len((here / "threads").read_text().splitlines()) == 500 + 16
     calls = len((tmp_path / "calls").read_text().splitlines())
     assert calls < 60, calls
 
@@ -151,32 +156,30 @@ def test_many_threads_start_few_programs(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], word: str
-) -> None:
-    tree = build(tmp_path / "root", Machine(cpus=8))
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...], word: str,
+) -> None:  # fmt: skip
     empty = tmp_path / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
-    done = collect(tree, *arguments)
+    done = collect(small, *arguments)
     assert done.returncode == 2
     assert word in done.stderr.splitlines()[-1]
     assert list(empty.iterdir()) == []
 
 
-def test_overwrites_nothing(tmp_path: Path) -> None:
-    tree = build(tmp_path / "root", Machine(cpus=8))
+def test_overwrites_nothing(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "host.tar"
     out.write_text("mine")
-    done = collect(tree, "-o", out)
+    done = collect(small, "-o", out)
     assert done.returncode == 2
     assert "exists" in done.stderr
     assert out.read_text() == "mine"
 
 
 @pytest.mark.parametrize("target", ["mine", "nothing"])
-def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
+def test_writes_through_no_link(small: Path, tmp_path: Path, target: str) -> None:
     """The link may lead to a file or to a path that does not exist."""
-    tree = build(tmp_path / "root", Machine(cpus=8))
     (tmp_path / "mine").write_text("mine")
     here = tmp_path / "here"
     here.mkdir()
@@ -186,7 +189,7 @@ def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
         (here / ".hidden", ("-d", here), "not empty"),
     ):
         link.symlink_to(tmp_path / target)
-        done = collect(tree, *arguments)
+        done = collect(small, *arguments)
         assert (done.returncode, word in done.stderr) == (2, True), done.stderr
         assert link.is_symlink()
         link.unlink()
@@ -198,7 +201,7 @@ def test_writes_through_no_link(tmp_path: Path, target: str) -> None:
     script.write_text(text)
     (tmp_path / "host.tar").symlink_to(tmp_path / target)
     done = subprocess.run(
-        ["sh", script, "-r", tree, "-R", tree, "-o", tmp_path / "host.tar"],
+        ["sh", script, "-r", small, "-R", small, "-o", tmp_path / "host.tar"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

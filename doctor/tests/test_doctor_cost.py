@@ -10,16 +10,16 @@ import pytest
 from doctor_predictions import row_of
 
 from common.paths import ROOT
+from doctor.facts.facts import read_facts
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.nearest import Fit, Nearest, distance, nearest
 from doctor.predict.prediction import Range, model_error
 from doctor.predict.rates import LEVELS, Asked, Rates, level_at, load_rates
 from doctor.predict.shape import Shape
 from doctor.predict.stored import by_table, faster
-from doctor_tree import Machine, Task
+from doctor_tree import Machine, Task, listed, tar
 from model.run.model_error import known_error
-from test_doctor_predict import facts_of
-from test_doctor_verdict import groups, ids, judged, partitions, tar
+from test_doctor_verdict import groups, ids, judged, partitions
 
 Capture = pytest.CaptureFixture[str]
 ROWS = [[cpus, *(rate * cpus for rate in (1e3, 6e3, 12e3, 15e3, 16e3))] for cpus in (4, 64)]
@@ -129,18 +129,18 @@ def test_no_cost_above_what_the_cpus_did() -> None:
     assert share.high == 0.05
 
 
-def test_the_defaults_of_push_interrupts(tmp_path: Path) -> None:
+def test_the_defaults_of_push_interrupts() -> None:
     cases = {
         "6.12.10": True, "6.12.95": True, "6.12.96": False, "6.1.177": True, "6.1.178": False,
         "7.3.4": False, "6.6.50": None, "3.10.0": False,
     }  # fmt: skip
-    for number, (release, on) in enumerate(cases.items()):
-        facts = facts_of(tmp_path / str(number), Machine(release=release))
+    for release, on in cases.items():
+        facts = read_facts(listed(Machine(release=release)), "host")
         assert push_ipi(facts).on is on, release
     features = {"sys/kernel/debug/sched/features": "NO_RT_PUSH_IPI X\n"}
-    assert push_ipi(facts_of(tmp_path / "features", Machine(files=features))).on is False
+    assert push_ipi(read_facts(listed(Machine(files=features)), "host")).on is False
     realtime = Machine(release="7.3.4", files={"sys/kernel/realtime": "1\n"})
-    assert push_ipi(facts_of(tmp_path / "rt", realtime)).on is True
+    assert push_ipi(read_facts(listed(realtime), "host")).on is True
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_the_defaults_of_push_interrupts(tmp_path: Path) -> None:
     ],
 )
 def test_the_day_of_the_build_tells_of_a_backport(
-    tmp_path: Path, release: str, build: str, on: bool | None
+    release: str, build: str, on: bool | None
 ) -> None:
     files = {"proc/sys/kernel/version": f"{build}\n"}
-    state = push_ipi(facts_of(tmp_path, Machine(release=release, files=files)))
+    state = push_ipi(read_facts(listed(Machine(release=release, files=files)), "host"))
     assert state.on is on, state.why
 
 

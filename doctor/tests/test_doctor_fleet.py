@@ -16,8 +16,8 @@ import pytest
 
 from doctor.fleet import survey as survey_of
 from doctor_cli import assert_refused, call
-from doctor_tree import Machine, build, collect
-from test_doctor_verdict import groups, partitions, tar
+from doctor_tree import Machine, archived, listed, tar
+from test_doctor_verdict import groups, partitions
 
 Capture = pytest.CaptureFixture[str]
 
@@ -116,14 +116,11 @@ def busy(machine: Machine, ticks: int) -> Machine:
 
 
 def archive(folder: Path, machine: Machine, ticks: int) -> Path:
-    folder.mkdir()
     early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
     start = "\n".join(["ctxt 1000", *(f"cpu{n} 0 0 0 0 0 0 0 0 0 0" for n in range(16))]) + "\n"
-    first = build(folder / "a", replace(early, files={**early.files, "proc/stat": start}))
-    second = build(folder / "b", replace(busy(machine, ticks), uptime=machine.uptime + 2))
-    out = folder / "host.tar"
-    assert collect(first, "-o", out, second=second).returncode == 0
-    return out
+    first = replace(early, files={**early.files, "proc/stat": start})
+    second = replace(busy(machine, ticks), uptime=machine.uptime + 2)
+    return archived(folder, listed(first, second))
 
 
 def test_before_and_after_partitions(capsys: Capture, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from doctor.verdict.data import verdict_data
 from doctor.verdict.html import verdict_page
 from doctor.verdict.view import verdict_parts
 from doctor_cli import attempt
-from doctor_tree import Machine, build, collect, collected, packed
+from doctor_tree import Machine, build, collect, collected, listed, packed
 from test_doctor_verdict import ROOT, SCHEMA, groups, partitions
 
 LISTS = (
@@ -54,17 +54,14 @@ def leaves_in_every_way(verdict: Verdict, facts: Facts) -> None:
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    base = tmp_path_factory.mktemp("sample")
+def sample() -> dict[str, str]:
     tasks = groups(1_000_000)
     early = Machine(
         cpus=16, tasks=[replace(task, voluntary=0) for task in tasks],
         cgroups=partitions("isolated"), isolated="4-7", cmdline="isolcpus=domain,4-7",
-        files={"run/systemd/system/x": "", "proc/cpuinfo": "flags\t: hypervisor x\n"},
+        files={"proc/cpuinfo": "flags\t: hypervisor x\n"},
     )  # fmt: skip
-    first = build(base / "early", early)
-    second = build(base / "late", replace(early, tasks=tasks, uptime=102.0))
-    return read_directory(collected(base / "lists", first, second))
+    return listed(early, replace(early, tasks=tasks, uptime=102.0))
 
 
 @settings(deadline=None, max_examples=25)

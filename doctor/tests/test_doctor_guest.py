@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from doctor_tree import Machine
-from test_doctor_verdict import groups, ids, judged, tar
+from doctor_tree import Machine, tar
+from test_doctor_verdict import groups, ids, judged
 
 Capture = pytest.CaptureFixture[str]
 CPUINFO = "vendor_id\t: {}\nmodel name\t: a processor\nflags\t: fpu hypervisor sse\n"

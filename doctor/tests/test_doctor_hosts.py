@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from doctor_cli import call
-from doctor_tree import Machine, Task
+from doctor_tree import Machine, Task, tar
 from test_doctor_plan import FILES, ROOT, planned
 from test_doctor_predict import needs_sim, simulates
-from test_doctor_verdict import tar
 
 Capture = pytest.CaptureFixture[str]
 ID = "0123456789abcdef" * 4

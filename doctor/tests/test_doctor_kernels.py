@@ -14,8 +14,8 @@ from doctor.facts.facts import Facts, read_facts
 from doctor.known.catalogue import load_catalogue
 from doctor.known.kernels import line_of, load_kernels, state_of
 from doctor.known.offers import has_partitions, offer
-from doctor_tree import Machine, build, collected
-from test_doctor_verdict import groups, judged, tar
+from doctor_tree import Machine, build, collect, collected, tar
+from test_doctor_verdict import groups, judged
 
 ENTRIES = load_catalogue().entries
 DEBIAN = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-07-12)"
@@ -29,7 +29,7 @@ def host(directory: Path, release: str, build_text: str = "#1 SMP", **files: str
     """The facts of a machine whose kernel has these files, '_' standing for '/'."""
     more = {name.replace("__", "/"): text for name, text in files.items()}
     machine = Machine(
-        cpus=4, llc_cpus=2, node_cpus=4, release=release,
+        cpus=1, llc_cpus=1, node_cpus=1, release=release,
         files={"proc/sys/kernel/version": f"{build_text}\n", **more},
     )  # fmt: skip
     tree = build(directory / "tree", machine)
@@ -165,7 +165,9 @@ def test_a_finding_says_what_the_kernel_has(capsys: Capture, tmp_path: Path) -> 
     ):
         files = {} if types is None else {"sys/kernel/btf/vmlinux": types}
         machine = Machine(tasks=groups(500), release="5.14.0-570.el9_6.x86_64", files=files)
-        outcome = judged(capsys, tar(tmp_path / name, machine), "--perf", report)
+        host = tmp_path / f"{name}.tar"
+        assert collect(build(tmp_path / name, machine), "-o", host).returncode == 0
+        outcome = judged(capsys, host, "--perf", report)
         [finding] = outcome.json["findings"]
         assert (finding["id"], finding["severity"]) == ("tg-load-avg", level)
         assert words in finding["evidence"][-1]["value"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from doctor_cli import assert_refused, call
-from doctor_tree import KTHREAD, Machine, Task
+from doctor_tree import KTHREAD, Machine, Task, tar
 from html_page import read_page
-from test_doctor_verdict import DATA, ROOT, groups, partitions, tar
+from test_doctor_verdict import DATA, ROOT, groups, partitions
 
 Capture = pytest.CaptureFixture[str]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from doctor_cli import assert_refused, call
-from doctor_tree import Machine, Task
+from doctor_tree import Machine, Task, tar
 
 ROOT = "/sys/fs/cgroup"
 FILES = {"cpuset.cpus": "", "cpuset.cpus.partition": "member", "cpuset.cpus.exclusive": ""}
@@ -31,8 +31,6 @@ def tasks_of(places: list[str], first: int = 4, tgid: int | None = None) -> list
 
 def planned(capsys: Capture, tmp_path: Path, machine: Machine) -> tuple[str, str]:
     """Return the page, "" if there is none, and what was said on stderr."""
-    from test_doctor_verdict import tar
-
     page = tmp_path / "plan.txt"
     outcome = call(capsys, "doctor", tar(tmp_path, machine), "--plan", page)
     assert outcome.status in (0, 3, 4)

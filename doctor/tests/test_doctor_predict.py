@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from common.paths import sim_binary
-from doctor.facts.archive import read_tar
 from doctor.facts.domains import root_domains
-from doctor.facts.facts import Facts, read_facts
+from doctor.facts.facts import read_facts
 from doctor.facts.load import domain_loads
 from doctor.predict.nearest import Nearest
 from doctor.predict.points import Spot
@@ -23,8 +22,8 @@ from doctor.predict.rates import load_rates
 from doctor.predict.shape import Shape, shape_of
 from doctor.predict.stored import by_table
 from doctor_cli import assert_refused, call
-from doctor_tree import KTHREAD, Machine, Task
-from test_doctor_verdict import DATA, tar
+from doctor_tree import KTHREAD, Machine, Task, listed, tar
+from test_doctor_verdict import DATA
 
 Capture = pytest.CaptureFixture[str]
 needs_sim = pytest.mark.skipif(not sim_binary().is_file(), reason="the simulator is not built")
@@ -45,20 +44,17 @@ def big(cpu: str = "AMD EPYC 9654 96-Core Processor", **changes: Any) -> Machine
     return Machine(**{**kept, **changes})
 
 
-def facts_of(tmp_path: Path, machine: Machine) -> Facts:
-    return read_facts(read_tar(tar(tmp_path, machine)), "host")
-
-
-def shape_in(tmp_path: Path, machine: Machine) -> Shape:
-    facts = facts_of(tmp_path, machine)
+def shape_in(machine: Machine) -> Shape:
+    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
+    facts = read_facts(listed(early, replace(machine, uptime=102.0)), "host")
     load = max(domain_loads(facts, root_domains(facts)), key=lambda load: load.wakeups)
     shape = shape_of(load, facts)
     assert shape is not None
     return shape
 
 
-def test_the_shape_that_was_observed(tmp_path: Path) -> None:
-    shape = shape_in(tmp_path, big())
+def test_the_shape_that_was_observed() -> None:
+    shape = shape_in(big())
     assert (shape.groups, shape.cpus_per_group, shape.level, shape.levels) == (8, 16, 41, 2)
     assert shape.rate == pytest.approx(1_200_000, rel=0.01)
     assert (shape.pinned, shape.spread, shape.online) == (False, False, 256)
@@ -67,27 +63,27 @@ def test_the_shape_that_was_observed(tmp_path: Path) -> None:
     assert values["measured_us"] == pytest.approx(20_000 / 1_200_000 * 1e6, rel=0.01)
 
 
-def test_a_few_busy_groups_among_idle_ones(tmp_path: Path) -> None:
+def test_a_few_busy_groups_among_idle_ones() -> None:
     """One group of 15 wakes up a hundred times as often: the load is about that of one group."""
     tasks = [
         replace(task, voluntary=20_000 if task.tid < 1008 else 200) for task in big().tasks
     ]  # fmt: skip
-    assert shape_in(tmp_path, big(tasks=tasks)).groups == 1
+    assert shape_in(big(tasks=tasks)).groups == 1
 
 
-def test_threads_on_one_cpu_each(tmp_path: Path) -> None:
+def test_threads_on_one_cpu_each() -> None:
     tasks = [replace(task, allowed=str(8 + n)) for n, task in enumerate(big().tasks)]
-    shape = shape_in(tmp_path, big(tasks=tasks))
+    shape = shape_in(big(tasks=tasks))
     # Threads of a process are in one partition, so that 15 processes are 15 groups.
     assert (shape.groups, shape.cpus_per_group, shape.pinned) == (8, 16, True)
 
 
-def test_cpus_in_more_packages_than_they_need(tmp_path: Path) -> None:
+def test_cpus_in_more_packages_than_they_need() -> None:
     tasks = [
         Task(1000 + n, "rt", allowed=str(n * 16), voluntary=20_000, tgid=1000 + n)
         for n in range(16)
     ]
-    assert shape_in(tmp_path, big(tasks=tasks)).spread
+    assert shape_in(big(tasks=tasks)).spread
 
 
 def interrupts(rates: dict[int, int]) -> list[Task]:
@@ -101,7 +97,7 @@ def interrupts(rates: dict[int, int]) -> list[Task]:
     ]  # fmt: skip
 
 
-def test_kernel_threads_on_few_cpus(tmp_path: Path) -> None:
+def test_kernel_threads_on_few_cpus() -> None:
     """Pinned kernel threads count as the CPUs on which they wake up, at most all of them."""
     rates = {
         "one": {0: 20_000},
@@ -111,14 +107,14 @@ def test_kernel_threads_on_few_cpus(tmp_path: Path) -> None:
     }
     shapes = {}
     for name, held in rates.items():
-        shapes[name] = shape_in(tmp_path / name, big(tasks=interrupts(held)))
+        shapes[name] = shape_in(big(tasks=interrupts(held)))
     assert {name: shape.cpus for name, shape in shapes.items()} == {
         "one": 1, "three": 3, "idle": 8, "all": 256,
     }  # fmt: skip
     assert not any(shape.spread or shape.group_spread for shape in shapes.values())
     assert shapes["one"].words.startswith("1 group of 1 CPU, ")
     both = big(tasks=[*big().tasks, *interrupts(rates["all"])])
-    assert shape_in(tmp_path / "both", both).cpus in range(240, 257)
+    assert shape_in(both).cpus in range(240, 257)
 
 
 @needs_sim

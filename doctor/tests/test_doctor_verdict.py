@@ -15,7 +15,7 @@ import pytest
 from doctor import verdict as verdict_package
 from doctor.judge.predictions import percent
 from doctor_cli import Outcome, assert_refused, call
-from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, build, collect
+from doctor_tree import DEADLINE, KTHREAD, OTHER, Machine, Task, tar
 
 DATA = Path(__file__).resolve().parent / "data"
 SCHEMA = json.loads(
@@ -33,26 +33,6 @@ def groups(rate: int) -> list[Task]:
              cgroup=f"/app{n // 4}")
         for n in range(12)
     ]  # fmt: skip
-
-
-def tar(
-    tmp_path: Path, machine: Machine, seconds: float = 2.0, iwi: int = 0, calls: int = 0
-) -> Path:
-    """Collect a machine: at the first reading no thread has slept yet."""
-    early = replace(machine, tasks=[replace(task, voluntary=0) for task in machine.tasks])
-    late = replace(machine, uptime=machine.uptime + seconds)
-    if iwi:
-        early = replace(early, files={**early.files, "proc/interrupts": " IWI: 0 0 x\n"})
-        late = replace(late, files={**late.files, "proc/interrupts": f" IWI: {iwi} 0 x\n"})
-    if calls:
-        others = " 0" * (machine.cpus - 1)
-        early = replace(early, files={**early.files, "proc/interrupts": f" CAL: 0{others} x\n"})
-        late = replace(late, files={**late.files, "proc/interrupts": f" CAL: {calls}{others} x\n"})
-    first, second = build(tmp_path / "early", early), build(tmp_path / "late", late)
-    out = tmp_path / "host.tar"
-    done = collect(first, "-o", out, second=second)
-    assert done.returncode == 0, done.stderr
-    return out
 
 
 def judged(capsys: Capture, *args: str | Path) -> Outcome:

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.image import imread
 
 from calling import call
-from doctor_tree import Machine, Task, build, collect
+from doctor_tree import Machine, Task, tar
 
 CHROMIUM = shutil.which("chromium")
 DATA = Path(__file__).resolve().parent / "data"
@@ -61,20 +61,13 @@ def page(
 
 def _host(folder: Path) -> Path:
     """A host whose real-time threads share a root domain, as collect.sh finds it."""
-    early, late = (
-        Machine(
-            tasks=[
-                Task(100 + n, f"rt{n}", allowed=f"{4 + n}-{7 + n}", voluntary=switches)
-                for n in range(12)
-            ]
-        )
-        for switches in (0, 160_000)
+    machine = Machine(
+        tasks=[
+            Task(100 + n, f"rt{n}", allowed=f"{4 + n}-{7 + n}", voluntary=160_000)
+            for n in range(12)
+        ]
     )
-    first = build(folder / "early", early)
-    late.uptime += 2.0
-    done = collect(first, "-o", folder / "host.tar", second=build(folder / "late", late))
-    assert done.returncode == 0, done.stderr
-    return folder / "host.tar"
+    return tar(folder, machine)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
