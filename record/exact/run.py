@@ -66,18 +66,18 @@ def _has_runtime(needed: Sequence[str]) -> bool:
     return any(name.startswith("libtsan") for name in needed)
 
 
-def _needs_runtime(path: Path) -> bool:
+def _has_symbol(elf: ELFFile, table: str, name: str, *, defined: bool) -> bool:
+    return any(s.name == name and s.defined == defined for s in elf_symbols(elf, table))
+
+
+def _parts(path: Path) -> tuple[bool, bool]:
+    """Return whether a file needs the sanitizer's own runtime, and whether it calls the hook."""
     with path.open("rb") as file:
-        return _has_runtime(_needed(ELFFile(file)))
-
-
-def _has_symbol(elf: ELFFile, table: str, name: str) -> bool:
-    return any(symbol.name == name for symbol in elf_symbols(elf, table))
-
-
-def _imports_hook(path: Path) -> bool:
-    with path.open("rb") as file:
-        return _has_symbol(ELFFile(file), ".dynsym", HOOK)
+        text = file.read()
+        if b"libtsan" not in text and HOOK.encode() not in text:
+            return False, False  # most libraries, of which the symbols take long to read
+        elf = ELFFile(file)
+        return _has_runtime(_needed(elf)), _has_symbol(elf, ".dynsym", HOOK, defined=False)
 
 
 def check_exact(program: Program) -> None:
@@ -88,7 +88,7 @@ def check_exact(program: Program) -> None:
     with path.open("rb") as file:
         elf = ELFFile(file)
         needed = _needed(elf)
-        own = _has_symbol(elf, ".symtab", "__tsan_on_report")
+        own = _has_symbol(elf, ".symtab", "__tsan_on_report", defined=True)
     if own or _has_runtime(needed):
         how = typed("cc")
         raise UserError(f"{path} has the sanitizer's own runtime: link it with '{how}' as well")
@@ -171,15 +171,15 @@ class Runs:
     def __post_init__(self) -> None:
         """Analyse the program, and find its input."""
         path = self.program.path.resolve()
-        files = [path, *libraries(path)]
-        mixed = next((file.name for file in files if _needs_runtime(file)), None)
+        files = {file: _parts(file) for file in (path, *libraries(path))}
+        mixed = next((file.name for file, (mixed, _) in files.items() if mixed), None)
         if mixed is not None:
             how = typed("cc")
             raise UserError(
                 f"a library of {path} has the sanitizer's own runtime: link {mixed} with '{how}' "
                 "as well"
             )
-        instrumented = [file for file in files if _imports_hook(file)]
+        instrumented = [file for file, (_, hooked) in files.items() if hooked]
         self.blocks = self.folder / "blocks"
         self.callees = write_blocks(instrumented, library(), self.blocks)
         self.stdin = StandardInput(self.folder)

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
+from typing import Any
 
-import capstone
-from capstone import x86_const as x86
 from elftools.elf.elffile import ELFFile
 
 # In the order of DWARF's register numbers.
@@ -107,7 +106,9 @@ class Instruction:
         return self.name == "jmp" and self.target is None and (place is None or place.base != "rip")
 
 
-def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int | Place:
+def _operand(decoded: Any, operand: Any) -> str | int | Place:
+    from capstone import x86_const as x86  # late: it takes long to load
+
     if operand.type == x86.X86_OP_REG:
         return str(decoded.reg_name(operand.reg)) if operand.size == 8 else "part"
     if operand.type == x86.X86_OP_IMM:
@@ -120,7 +121,9 @@ def _operand(decoded: capstone.CsInsn, operand: capstone.x86.X86Op) -> str | int
     )
 
 
-def _instruction(decoded: capstone.CsInsn) -> Instruction:
+def _instruction(decoded: Any) -> Instruction:
+    from capstone import x86_const as x86
+
     _, written = decoded.regs_access()
     writes = {_whole(str(decoded.reg_name(reg))) for reg in written}
     if decoded.group(x86.X86_GRP_CALL):
@@ -141,6 +144,8 @@ def _decoded(data: bytes, low: int, begins: Collection[int]) -> Iterator[Instruc
     A stretch of bytes that cannot be decoded becomes one instruction, which ends at the next
     address where an instruction is known to begin.
     """
+    import capstone
+
     reader = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     reader.detail = True
     at, end = low, low + len(data)

@@ -10,7 +10,10 @@ import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -33,6 +36,7 @@ TENANT = 1 << 48
 _SELF = 2304  # bytes of the C library's description of a thread, to which the pointer points
 _OTHER = "llvm-addr2line"
 _NODE = {"node", "nodejs"}
+_FAULTS = (OSError, ELFError, DWARFError, IndexError)
 
 
 @dataclass(frozen=True, order=True)
@@ -53,11 +57,41 @@ class Module:
     low: int
     high: int
     debug: Path | None = None  # the file with debug information, which may be ``path``
-    functions: list[Named] = field(default_factory=list)
-    objects: list[Named] = field(default_factory=list)
-    locals: list[Named] = field(default_factory=list)  # thread-local variables
     part: int = 0  # bytes of its part of each thread's thread-local memory
     distance: int = 0  # of that part from a thread's pointer, if this is the program
+
+    @cached_property
+    def _symbols(self) -> tuple[list[Named], ...]:
+        """Functions, variables, and thread-local variables. To read them takes long."""
+        functions: set[Named] = set()
+        objects: set[Named] = set()
+        local: set[Named] = set()
+        for path in {self.path, self.debug or self.path}:
+            with suppress(*_FAULTS), path.open("rb") as file:
+                elf = ELFFile(file)
+                for entry in chain(elf_symbols(elf, ".symtab"), elf_symbols(elf, ".dynsym")):
+                    if entry.name and entry.defined:
+                        known = Named(entry.address, entry.size, entry.name.split("@")[0])
+                        if entry.is_function:
+                            functions.add(known)
+                        elif entry.is_object or entry.is_local:
+                            (objects if entry.is_object else local).add(known)
+        plain = readable(symbol.name for symbol in (*objects, *local))
+        variables, own = (
+            sorted({replace(s, name=plain.get(s.name, s.name)) for s in symbols})
+            for symbols in (objects, local)
+        )
+        return sorted(functions), variables, own
+
+    @property
+    def functions(self) -> list[Named]:
+        """The functions, by address."""
+        return self._symbols[0]
+
+    @property
+    def objects(self) -> list[Named]:
+        """The variables, by address."""
+        return self._symbols[1]
 
     @property
     def of_system(self) -> bool:
@@ -80,7 +114,7 @@ class Module:
 
     def local(self, offset: int) -> Named | None:
         """Return the thread-local variable at an offset, or None."""
-        return _around(self.locals, offset)
+        return _around(self._symbols[2], offset)
 
 
 def _around(symbols: Sequence[Named], address: int) -> Named | None:
@@ -125,26 +159,6 @@ def _separate(elf: ELFFile, path: Path) -> Path | None:
     return None
 
 
-def _read_symbols(elf: ELFFile, module: Module) -> None:
-    for name in (".symtab", ".dynsym"):
-        for entry in elf_symbols(elf, name):
-            if not entry.name or not entry.defined:
-                continue
-            known = Named(entry.address, entry.size, entry.name.split("@")[0])
-            if entry.is_function:
-                module.functions.append(known)
-            elif entry.is_object:
-                module.objects.append(known)
-            elif entry.is_local:
-                module.locals.append(known)
-    module.functions = sorted(set(module.functions))
-    plain = readable(symbol.name for symbol in (*module.objects, *module.locals))
-    module.objects, module.locals = (
-        sorted({replace(symbol, name=plain.get(symbol.name, symbol.name)) for symbol in symbols})
-        for symbols in (module.objects, module.locals)
-    )
-
-
 def _load(path: Path, low: int, offset: int) -> Module | None:
     """Return the file that is mapped at ``low`` from ``offset`` on; None if it is not ELF."""
     try:
@@ -165,20 +179,16 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
                 module.part, align = segment["p_memsz"], max(segment["p_align"], 1)
                 # The linker computes it in this way: the part ends at the thread pointer.
                 module.distance = -(-module.part // align * -align)
-            _read_symbols(elf, module)
             if elf.has_dwarf_info(strict=True):
                 module.debug = path
                 return module
             separate = _separate(elf, path)
-    except (OSError, ELFError, DWARFError, IndexError):
+    except _FAULTS:
         return None
     if separate is not None:
-        module.debug = separate
-        try:
-            with separate.open("rb") as file:
-                _read_symbols(ELFFile(file), module)
-        except (OSError, ELFError):
-            module.debug = None
+        with suppress(*_FAULTS), separate.open("rb") as file:
+            ELFFile(file)
+            module.debug = separate
     return module
 
 
@@ -240,7 +250,8 @@ class Modules:
         """The runtime that manages memory or compiles code: 'Java', 'Go', 'Node', or ''."""
         if self._runtime is None:
             names = {module.path.name for module in self.modules}
-            go = any(f.name == "runtime.mallocgc" for m in self.modules for f in m.functions)
+            own = [m for m in self.modules if not m.of_system]
+            go = any(f.name == "runtime.mallocgc" for m in own for f in m.functions)
             known = {"Java": "libjvm.so" in names, "Go": go, "Node": bool(names & _NODE)}
             self._runtime = next((name for name, present in known.items() if present), "")
         return self._runtime

@@ -159,13 +159,15 @@ class Objects:
         by_site: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
         areas: list[tuple[int, Use]] = []
         for pc, address in accesses:
+            blocks = self._small(address)
+            if not blocks and self._modules.at(address) is not None:
+                continue  # a variable, whose type is declared
             if pc not in known and len(known) < _MOST_USES:
                 known[pc] = self._use(pc)
             use = known.get(pc)
             if use is None:
                 continue
             begin = address - use.offset
-            blocks = self._small(address)
             # If objects of several sites were there in turn, the accessed one is unknown.
             for block in blocks if len({b.site for b in blocks}) == 1 else ():
                 # An access that crosses the object's bounds is to the allocator's data next to it.

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from capstone import CsError
 from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
@@ -128,6 +127,8 @@ class Uses:
         ``hooked``: the address is the last byte of a call of a hook, which takes the accessed
         address as its argument.
         """
+        from capstone import CsError  # late: it takes long to load
+
         pc += hooked
         try:
             function = self._function(pc)

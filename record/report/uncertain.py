@@ -34,7 +34,7 @@ def draws_of(asked: int | None, accesses: int) -> int:
 
 def _sampled(machine: Machine, count: int) -> list[Machine]:
     inputs = machine_inputs(machine)
-    if not inputs:
+    if not inputs or not count:
         return []
     drawn = draw(inputs, machine.data, count, SEED)
     return [sampled_machine(machine, values) for values in drawn]

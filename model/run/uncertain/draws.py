@@ -8,18 +8,21 @@ latency, and no higher than the highest of a farther one. So every value stays i
 latency without a range keeps its value.
 """
 
+from __future__ import annotations
+
 import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from model.machines.numbers import number_nodes, set_number, value_of
 from model.machines.presets import Machine
 from model.run.experiment import Experiment
 from model.run.uncertain.inputs import PARAM, Input, distance_order
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Values = dict[str, float]
 
@@ -36,11 +39,15 @@ class Sample:
 
 def seeds(seed: int, count: int) -> list[int]:
     """Return a seed of the simulator for each sample."""
+    import numpy as np  # late, as in intervals.py
+
     return [int(state) for state in np.random.SeedSequence(seed).generate_state(count)]
 
 
 def spread(inputs: Sequence[Input], unit: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return points of the unit cube (a row per sample) as values of the inputs (a column each)."""
+    import numpy as np
+
     low = np.array([input_.low for input_ in inputs])
     value = np.array([input_.value for input_ in inputs])
     high = np.array([input_.high for input_ in inputs])
@@ -87,6 +94,8 @@ def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
     There are ``count`` slices. These are the points of scipy.stats.qmc.LatinHypercube, without its
     package, which nothing else that draws needs.
     """
+    import numpy as np
+
     (random,) = np.random.default_rng(seed).spawn(1)
     inside = random.uniform(size=(count, inputs))
     slices = np.tile(np.arange(1, count + 1), (inputs, 1))
@@ -99,6 +108,8 @@ def draw(inputs: Sequence[Input], data: Mapping[str, Any], count: int, seed: int
     """Return ``count`` samples of all inputs, a Latin hypercube that depends only on the seed."""
     if not inputs:
         return [{} for _ in range(count)]
+    import numpy as np
+
     unit = latin_hypercube(count, len(inputs), seed)
     drawn = spread(nested(inputs, data), unit)
     column = {input_.name: index for index, input_ in enumerate(inputs)}

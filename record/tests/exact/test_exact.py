@@ -210,7 +210,7 @@ def test_false_sharing_is_found_and_named(known: Path) -> None:
     assert advice[0]["machines"][MACHINE]["fewer"] > 0.01
 
 
-def test_refusals(tmp_path: Path, behave: Path) -> None:
+def test_refusals(tmp_path: Path, known: Path) -> None:
     plain = tmp_path / "plain"
     source = str(HERE / "behave.c")
     words = ["-D_GNU_SOURCE", "-pthread", source, "-o", str(plain)]
@@ -227,7 +227,7 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"a library of {mixed} has the sanitizer's own runtime" in done.stderr
     changes = tmp_path / "changes"
-    shutil.copy(behave, changes)
+    shutil.copy(known, changes)
     changes.chmod(0o4755)
     assert "is setuid or setgid" in record(changes).stderr
     own = call("cc", "--version", CC=f"{ROOT / 'schedshard'} cc")
@@ -235,7 +235,7 @@ def test_refusals(tmp_path: Path, behave: Path) -> None:
     done = call("cc", "x.c", CC="no-such-compiler")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "no compiler no-such-compiler" in done.stderr
-    done = record(behave, options=("--runs", "2"))
+    done = record(known, options=("--runs", "2"))
     assert done.returncode == 2
     assert "--runs" in done.stderr
 

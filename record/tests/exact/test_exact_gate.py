@@ -93,7 +93,7 @@ def test_the_length_of_the_environment_changes_nothing(
     source.write_text(ON_THE_STACK, encoding="utf-8")
     made = compiled(tmp_path / "stack", "gcc", str(source))
     assert gated(made, tmp_path, "--update-baseline").returncode == 0
-    for length in (8, 16, 40, 100):
+    for length in (8, 40):
         monkeypatch.setenv("PADDING", "x" * length)
         monkeypatch.setenv("MORE", "x")
         done = gated(made, tmp_path)
