@@ -240,9 +240,9 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
-    """0.08 CPU of 64 is not a reason to give up isolation, nor is cyclictest on four CPUs."""
+    """0.03 CPU of 64 is not a reason to give up isolation, nor is cyclictest on four CPUs."""
     isolated = Machine(
-        cpus=64, tasks=groups(57_600), isolated="4-15", cmdline="isolcpus=domain,4-15"
+        cpus=64, tasks=groups(30_000), isolated="4-15", cmdline="isolcpus=domain,4-15"
     )
     board = Machine(
         cpus=4, node_cpus=4, llc_cpus=1,
