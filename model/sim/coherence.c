@@ -136,8 +136,10 @@ bool coherence_sibling_store(struct coherence *c, uint32_t cpu, uint32_t core, u
 {
 	struct line *l = line_of(c, line);
 
-	if (l->owner != core || now < l->have_at || now + op > l->lose_at)
+	if (l->owner != core || now + op > l->lose_at)
 		return false;
+	if (now < l->have_at)
+		return l->stayed; /* the sibling's turn follows, and makes it the last writer */
 	l->writer = cpu;
 	l->dirty = true;
 	l->plain = true;
@@ -195,6 +197,8 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
 		l->shared = false;
 		l->version++;
+		/* Not for store buffers: siblings that only store take turns (Zen 4). */
+		l->stayed = l->owner == me && !(l->current & 1);
 		l->owner = me;
 		l->dirty = r->write;
 		l->have_at = r->granted;

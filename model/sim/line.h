@@ -47,6 +47,7 @@ struct line {
 	bool plain;    /* a sibling took over the line by a plain store */
 	bool siblings; /* two threads of one core have used it at the same time */
 	bool settled;  /* constant and shared: each core with a copy keeps it */
+	bool stayed;   /* at the last handover, for a locked operation of the same core */
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint32_t touched; /* for engine_access.c: the statistics' epoch */
 

@@ -202,6 +202,32 @@ static void a_store_does_not_wait_for_the_sibling(void)
 	toy_end();
 }
 
+/* A store to a line that stays at its core leaves while a sibling's locked operation waits. */
+static void a_store_leaves_before_the_sibling_has_its_turn(void)
+{
+	struct step first[] = { { .kind = STEP_ADD },
+				{ .kind = STEP_ADD, .at = 2 * FAR },
+				{ .kind = STEP_STORE },
+				{ .kind = STEP_FENCE } };
+	struct step second[] = { { .kind = STEP_ADD, .at = FAR },
+				 { .kind = STEP_ADD, .at = 2 * FAR + 30 * NS } };
+	struct script a = { first, 4 }, b = { second, 2 };
+	uint64_t *line;
+
+	toy_begin("", 1);
+	toy_model()->smt = 40 * NS; /* longer than a locked operation, as on Intel */
+	line = arena_alloc(64, 0, "line", NULL);
+	first[0].addr = first[1].addr = first[2].addr = line;
+	second[0].addr = second[1].addr = line;
+	sim_spawn(0, toy_body, &a, 0);
+	sim_spawn(8, toy_body, &b, 0);
+	sim_run();
+	CHECK_EQ(first[2].took + first[3].took, (1 + 12) * NS);
+	CHECK_EQ(second[1].took, (10 + 40) * NS);
+	CHECK_EQ(*line, 1 + 1); /* the store of 1 came first */
+	toy_end();
+}
+
 /*
  * CPU 4 stores nine times to a line of CPU 0, then fences. Its buffer has four entries. @waited
  * receives how many stores waited for an entry. Returns how long the fence took, in nanoseconds.
@@ -301,6 +327,7 @@ int main(void)
 		a_load_of_the_own_store_is_forwarded,
 		a_core_that_polls_its_own_store_takes_time,
 		a_store_does_not_wait_for_the_sibling,
+		a_store_leaves_before_the_sibling_has_its_turn,
 		stores_to_a_line_on_its_way_merge,
 		a_group_with_a_copy_serves_its_loads_meanwhile,
 	};

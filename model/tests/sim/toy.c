@@ -60,7 +60,7 @@ void toy_begin(const char *protocol, uint64_t seed)
 	CHECK(!sim_init(&model, seed));
 }
 
-const struct model *toy_model(void)
+struct model *toy_model(void)
 {
 	return &model;
 }
