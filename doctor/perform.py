@@ -60,13 +60,13 @@ class JudgeRequest:
 def _check(request: JudgeRequest) -> None:
     """Refuse options that contradict each other, before the long work."""
     if request.host is not None and request.live:
-        raise UserError("--live looks at this host: leave out either --live or HOST.tar")
+        raise UserError("--live judges this host, HOST.tar another: leave one of them out")
     if request.batch is not None and request.as_json:
         raise UserError("--batch and --json exclude each other: both print the verdict")
     if request.batch == "prometheus" and request.out is None:
         raise UserError("--batch prometheus writes a file: name it with --out FILE")
     if request.batch is None and request.out is not None:
-        raise UserError("--out is the file of --batch: for a page there is --html FILE")
+        raise UserError("--out names the file of --batch: add --batch, or make a page with --html")
     if not 0 <= request.threshold <= 100:
         raise UserError(f"--threshold {request.threshold}: give a percentage from 0 to 100")
     if request.predict and ALONE:
@@ -92,7 +92,7 @@ def _check_plan(page: Path) -> Path:
 
     data = page.with_suffix(".json")
     if data == page:
-        raise UserError(f"--plan {data}: give the page another suffix, such as .txt")
+        raise UserError(f"--plan {data}: apply's file gets this name: give the page suffix .txt")
     for path in (page, data):
         check_writable(path)
         if os.path.lexists(path) and not is_plan(path):

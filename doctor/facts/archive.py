@@ -109,7 +109,7 @@ def _member(path: Path, member: tarfile.TarInfo) -> str:
         raise UserError(f"{path} holds '{shown}', which the collector does not write: {_HINT}")
     if member.issparse():
         raise UserError(
-            f"{path} holds '{shown}' with holes, which the collector never writes: {_HINT}"
+            f"{path} holds '{shown}' as a sparse file, as the collector never writes: {_HINT}"
         )
     if member.size > LIST_LIMIT:
         raise UserError(f"{path} holds '{shown}' of more than {LIST_LIMIT >> 20} MiB: {_HINT}")
@@ -140,7 +140,7 @@ def _checked(source: Path, lists: dict[str, str]) -> dict[str, str]:
     written = lists["format"].strip()
     if written != FORMAT:
         shown = clean(written[:40])
-        raise UserError(f"{source} has format '{shown}', this program reads '{FORMAT}'")
+        raise UserError(f"{source} has format '{shown}', but this program reads '{FORMAT}'")
     return lists
 
 

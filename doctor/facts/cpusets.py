@@ -199,7 +199,7 @@ def read_cpusets(mounts: str, cgroups: str, known: CpuLists) -> Cpusets:
             raise ValueError(f"{at}: a path of more than {_LONGEST} characters")
         place = places.of(full)
         if place is None:
-            raise ValueError(f"{at}: '{clean(full[:60])}' is below no mount")
+            raise ValueError(f"{at}: '{clean(full[:60])}' is below no mount of cgroups")
         if match["name"] == "cgroup.part":
             parts.add(place)
             continue

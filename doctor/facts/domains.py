@@ -111,17 +111,17 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
             # Such a partition on an older version is a distributor's backport.
             unsure.append(
                 f"partition {partition.path} is below a cgroup that is not a partition: "
-                "Linux 6.7 to 6.10 and backports may overlook it (fixed by ccac8e8de99c)"
+                "Linux 6.7 to 6.10 and backports may overlook the partition (fixed by ccac8e8de99c)"
             )
     if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
         unsure.append(
             "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put isolated "
-            "CPUs back into the domain of the rest (fixed by 9b496a8bbed9, perhaps backported)"
+            "CPUs back into the root domain of other CPUs (fixed by 9b496a8bbed9 and its backports)"
         )
     others = (rest & facts.online) - facts.isolated - used
     if others:
         built.insert(
-            0, RootDomain(others, False, "the CPUs of no partition" if taken else "all CPUs")
+            0, RootDomain(others, False, "CPUs outside partitions" if taken else "all CPUs")
         )
     return built, unsure
 
@@ -216,7 +216,7 @@ def root_domains(facts: Facts) -> Domains:
     else:
         built = [RootDomain(facts.online - facts.isolated, False, "the CPUs that are not isolated")]
     if facts.cpusets.part:
-        unsure.append("only a part of the cgroup tree was seen: partitions may exist outside of it")
+        unsure.append("only a part of the cgroup tree was seen: other parts may have partitions")
     left = facts.online
     for domain in built:
         left -= domain.cpus
@@ -228,7 +228,7 @@ def root_domains(facts: Facts) -> Domains:
             if cpuset.isolated_partition:
                 unknown -= _effective(cpuset, facts)
         if unknown:
-            built.append(RootDomain(unknown, False, "outside of what was seen"))
+            built.append(RootDomain(unknown, False, "in an unseen part of the cgroup tree"))
             left -= unknown
     lost, why = _missing(facts)
     if lost:

@@ -100,7 +100,7 @@ class Facts:
             return "sched_rt_runtime_us is -1"
         texts = [text for text in (*runtime, *period) if re.fullmatch(r"[0-9]{1,10}", text)]
         if len(texts) == 2 and int(texts[0]) >= int(texts[1]):
-            return f"sched_rt_runtime_us is {texts[0]}, all of sched_rt_period_us"
+            return f"sched_rt_runtime_us is {texts[0]}, not below sched_rt_period_us"
         return ""
 
     @property

@@ -32,12 +32,12 @@ def false_caches(facts: Facts) -> FalseCaches | None:
     levels = [cpu.llc_level for cpu in online if cpu.llc_level is not None]
     if not levels:
         summary = "The hypervisor hides all caches from this guest"
-        return FalseCaches(summary, where, f"none for {len(facts.online)} CPUs")
+        return FalseCaches(summary, where, f"no cache for {len(facts.online)} CPUs")
     amd = facts.settings.get("proc/cpuinfo/vendor_id") == "AuthenticAMD"
     intel = facts.settings.get("proc/cpuinfo/vendor_id") == "GenuineIntel"
     if max(levels) < 3 and (amd or intel):
         summary = "The hypervisor hides the last-level caches from this guest"
-        return FalseCaches(summary, where, f"no level 3; the last one is level {max(levels)}")
+        return FalseCaches(summary, where, f"no cache above level {max(levels)}")
     caches = facts.llcs
     if len(caches) == len(facts.online):
         summary = "The hypervisor gives each virtual CPU a last-level cache of its own"
@@ -45,12 +45,12 @@ def false_caches(facts: Facts) -> FalseCaches | None:
     largest = max(caches, key=len)
     if amd and len(largest) > _MOST_OF_AMD:
         summary = f"The hypervisor makes one last-level cache of {len(largest)} CPUs"
-        value = f"CPUs {label(largest)} share one; at most {_MOST_OF_AMD} do so on an EPYC"
+        value = f"CPUs {label(largest)} share a cache; on an EPYC at most {_MOST_OF_AMD} do"
         return FalseCaches(summary, where, value)
     for cache in caches:
         packages = {facts.cpus[cpu].package for cpu in cache if cpu in facts.cpus}
         if len(packages - {None}) > 1:
             summary = "The hypervisor lets a last-level cache span packages"
-            value = f"CPUs {label(cache)} share one, and are in {len(packages)} packages"
+            value = f"CPUs {label(cache)} share a cache, and are in {len(packages)} packages"
             return FalseCaches(summary, where, value)
     return None

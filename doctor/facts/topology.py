@@ -119,10 +119,10 @@ def _last_cache(cpu: int, caches: Iterable[_Cache]) -> _Cache | None:
     for cache in caches:
         if cache.kind not in ("Data", "Unified", "Instruction", ""):
             shown = clean(cache.kind[:40])
-            raise ValueError(f"cpus: '{shown}', a cache of CPU {cpu}, is not a type of a cache")
+            raise ValueError(f"cpus: CPU {cpu} has a cache of the unknown type '{shown}'")
         if cache.kind in ("Data", "Unified"):
             if not 0 <= cache.level <= _MOST_LEVELS:
-                raise ValueError(f"cpus: CPU {cpu} has a cache of level {cache.level}")
+                raise ValueError(f"cpus: level {cache.level} of a cache of CPU {cpu} is impossible")
             data.append(cache)
     last = max(data, key=lambda cache: cache.level, default=None)
     return last if last is not None and last.level >= 2 and last.shared else None

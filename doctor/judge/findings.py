@@ -23,9 +23,9 @@ from model.machines.topo import ranges
 _REASONS = (
     (
         "housekeeping",
-        "A partition of type root contains CPUs of isolcpus=, which the kernel gives no root "
-        "domain, or one of type isolated would leave no housekeeping CPU outside nohz_full=: boot "
-        "without these CPUs in that option, or give the partition others.",
+        "The partition has type root and CPUs of isolcpus=, to which the kernel gives no root "
+        "domain. Or it has type isolated, and would leave no housekeeping CPU outside nohz_full=. "
+        "Boot without these CPUs in that option, or give the partition other CPUs.",
     ),
     (
         "hotplug",
@@ -47,19 +47,19 @@ _REASONS = (
     (
         "distribute cpu downstream",
         "The partition would take the last CPU of the tasks in the cgroup above it: leave that "
-        "cgroup a CPU. Or another partition, anywhere in the tree, has some of these CPUs: take "
-        "them out of one of the two.",
+        "cgroup a CPU. Or another partition, anywhere in the tree, has some of this partition's "
+        "CPUs: take these CPUs out of one of the two partitions.",
     ),
     (
         "Parent is",
-        "The cgroup above it is not a valid partition. From Linux 6.7 on write the CPUs to "
-        "cpuset.cpus.exclusive of this cgroup and of all cgroups above it; on older kernels make "
-        "the cgroup above it a partition first.",
+        "The cgroup above this one is not a valid partition. From Linux 6.7 on write the CPUs to "
+        "cpuset.cpus.exclusive of this cgroup and of all cgroups above; on older kernels make the "
+        "cgroup above a partition first.",
     ),
     ("not permitted", "Only root of the host's user namespace may make this a partition."),
     (
         "remote partition underneath",
-        "A cgroup below it is a partition: write member to that one's file first.",
+        "A cgroup below this one is a partition: first write member to that one's file.",
     ),
 )
 # From this version on CPUs in a sibling's cpuset.cpus do not make a partition invalid.
@@ -137,7 +137,7 @@ def _pushed(facts: Facts) -> Evidence | None:
             worst = Evidence(
                 "/proc/interrupts: CAL",
                 f"CPU {cpu}, with {queued[cpu]} real-time threads, gets {per_second(rate)} "
-                "per second that wake no real-time thread",
+                "per second: function calls that wake no real-time thread",
             )
     return worst if most >= STORM else None
 
@@ -184,7 +184,7 @@ def _push_storm(facts: Facts, catalogue: Catalogue, policy: Policy) -> Finding |
             f"{per_second(facts.interrupts['CAL'] / facts.seconds)} per second in all",
         )
     elif pushed := _pushed(facts):
-        summary, observed = "Interrupts look for real-time work on a CPU where it waits", pushed
+        summary, observed = "Interrupts ask a CPU for real-time threads that wait there", pushed
         severity = "medium"
     else:
         return None

@@ -30,7 +30,7 @@ def _set_evidence(hot: HotSet, source: str) -> list[Evidence]:
     ]
     if hot.helpers:
         names = ", ".join(f"{name} {share:.2%}" for name, share in hot.helpers[:4])
-        evidence.append(Evidence(f"{source}: called by these and by others", names))
+        evidence.append(Evidence(f"{source}: called by these and other functions", names))
     return evidence
 
 
@@ -161,7 +161,7 @@ def _from_profile(
             if gone:
                 finding.severity = "low"
                 why = (
-                    f"{why + '; ' if why else ''}not among the versions that have this "
+                    f"{why + '; ' if why else ''}not among the versions that have this hot line "
                     f"({finding.entry.versions}): the cause may be another one"
                 )
             if why:

@@ -35,8 +35,8 @@ LEAST_CPUS = 0.05
 # An interval whose ends differ by more than this factor does not show what sharing costs.
 _WIDE = 10.0
 _MEASURE = (
-    "To find out: perf c2c record -a -- sleep 10, then the text of perf c2c report --stdio as "
-    "--perf; or one partition, and 'doctor diff' of the host before and after"
+    "To find out, run perf c2c record -a -- sleep 10, and give the text of perf c2c report --stdio "
+    "with --perf. Or make one partition, and run 'doctor diff' on the host before and after"
 )
 
 
@@ -60,7 +60,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
         Evidence(
             "/proc/*/task/*/status",
             f"{per_second(load.wakeups)} real-time wake-ups per second in {facts.seconds:.1f} s, "
-            f"in {count_of(len(load.apart), 'group')} that share no CPU, "
+            f"in {count_of(len(load.apart), 'group')} that share no CPU, on "
             f"{load.llcs or 'an unknown number of'} last-level caches",
         ),
     ]
@@ -84,9 +84,9 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
         evidence.append(
             Evidence(
                 "the interval",
-                "is wide because the lines are nearly saturated: a few percent of speed then "
-                "decide the cost, and wake-up rates alone cannot show the cost. It is at most the "
-                f"time for which the CPUs were busy{measured}. {_MEASURE}",
+                "is wide because the lines are nearly saturated: a few percent of CPU speed "
+                "then change the cost greatly, so wake-up rates alone cannot show the cost. The "
+                f"cost is at most the time for which the CPUs were busy{measured}. {_MEASURE}",
             )
         )
     return evidence
@@ -122,7 +122,7 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     elif facts.cpusets.version == 1:
         finding.remedy = (
             f"{V1} CPUs of isolcpus=domain cannot be in such a cpuset: remove these CPUs from that "
-            "option. A container that is made later balances over all CPUs, and undoes this."
+            "option. A container that is made later balances over all CPUs, and merges the domains."
         )
         finding.command = V1_COMMAND
     if facts.cpusets.part:

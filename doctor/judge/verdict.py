@@ -77,7 +77,7 @@ def _doubts(
     doubts = []
     if not facts.sees_kernel_threads:
         doubts.append(
-            "no kernel thread was seen: this is a container's view, and others' threads are hidden"
+            "no kernel thread was seen: this is a container's view, which hides other threads"
             if facts.cpusets.part
             else "no kernel thread was seen: /proc hides the processes of others (hidepid), or "
             "this is a container's view; run the collector as root of the host"
@@ -99,8 +99,8 @@ def _impossible(facts: Facts, load: DomainLoad) -> str | None:
         return None
     return (
         f"{per_second(load.wakeups)} real-time wake-ups per second on CPUs {load.domain.label} are "
-        f"impossible, at most {per_second(able)} are possible: the counters or the times of the "
-        "two readings are wrong"
+        f"impossible, because at most {per_second(able)} are possible: the counters or the times "
+        "of the two readings are wrong"
     )
 
 
@@ -127,8 +127,8 @@ def _scheduler_notes(facts: Facts) -> list[str]:
     off = "rt_group_sched=0" in facts.cmdline or "RT_GROUP_SCHED_DEFAULT_DISABLED" in facts.config
     if facts.config.get("RT_GROUP_SCHED") == "y" and not off:
         notes.append(
-            "CONFIG_RT_GROUP_SCHED: a new group of the cpu controller has no budget, and no "
-            "real-time thread can be moved there"
+            "CONFIG_RT_GROUP_SCHED: a new group of the cpu controller has no budget for real-time "
+            "threads, so none can be moved there"
         )
     return notes
 
@@ -152,7 +152,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     if facts is not None and facts.pseudonyms:
         notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")
     if facts is not None and not facts.llcs:
-        notes.append("the kernel reports no caches: the prediction lets all lines cross caches")
+        notes.append("the kernel reports no caches: the prediction moves all lines between caches")
     if facts is not None and any(profile.lines or profile.functions for profile in profiles):
         notes.append("nothing shows that the profile comes from this machine")
     for profile in profiles:
@@ -164,8 +164,8 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
             )
     if not profiles:
         notes.append(
-            "without a profile only root domains, push interrupts and partitions are judged; for "
-            "the other lines that doctor knows: perf record -a -- sleep 10, then --perf perf.data"
+            "without a profile only root domains, push interrupts and partitions are judged; to "
+            "judge other hot lines, run perf record -a -- sleep 10 and give --perf perf.data"
         )
     return notes
 

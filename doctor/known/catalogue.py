@@ -54,7 +54,7 @@ class Entry:
     def versions(self) -> str:
         """Return the affected versions as text."""
         first = f"{self.since} to " if self.since else ""
-        others = f" (of older series {', '.join(self.backports)})" if self.backports else ""
+        others = f" (older series: {', '.join(self.backports)})" if self.backports else ""
         if self.fixed_in and not self.remains:
             return f"{first}before {self.fixed_in}{others}"
         return f"{self.since} and later" if self.since else "all known ones"

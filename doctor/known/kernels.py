@@ -138,7 +138,7 @@ def _by_signs(entry: Entry, facts: Facts) -> tuple[bool | None, bool | None, lis
             words.append(f"the kernel {state}, commit {entry.fixed_by}: {place}")
         elif not shown:
             has = False
-            words.append(f"the kernel does not have this: {place}")
+            words.append(f"the kernel does not have this hot line: {place}")
         else:
             has = True
     return has, fixed, words
@@ -152,7 +152,7 @@ def hint(entry: Entry, look: str) -> str:
         for name in sign.names
     ]  # fmt: skip
     or_names = f", or for {', '.join(places)}" if places else ""
-    return f"a backport may have the fix: look for commit {entry.fixed_by} ({look}){or_names}"
+    return f"a backport may have fixed this: look for commit {entry.fixed_by} ({look}){or_names}"
 
 
 def _by_version(entry: Entry, facts: Facts, line: KernelLine | None) -> tuple[bool | None, str]:

@@ -20,8 +20,8 @@ _SCOPE_SINCE = (6, 6, 0)
 _PARTITION = "cpuset.cpus.partition"
 _PARTITIONS_SINCE = (5, 0, 0)
 V1 = (
-    "With cgroup v1 each topmost cpuset with sched_load_balance 1 is a root domain, once the root "
-    "cpuset has 0: make a cpuset for each group."
+    "With cgroup v1 make a cpuset for each group: each topmost cpuset with sched_load_balance 1 "
+    "is a root domain, once the root cpuset has 0 there."
 )
 V1_COMMAND = "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
@@ -47,7 +47,7 @@ def no_partitions(facts: Facts) -> tuple[str, str] | None:
     if has is False:
         return f"This kernel has no cpuset partitions. {V1}", "grep cgroup /proc/filesystems"
     return (
-        "Whether this kernel has cpuset partitions is not known: Linux 5.0 brought them, and a "
+        "Whether this kernel has cpuset partitions is not known: Linux 5.0 introduced them, and a "
         f"backport may have them. If a cgroup below the root has {_PARTITION}, make a partition of "
         f"type root for each group. Otherwise only cgroup v1 helps. {V1}",
         f"ls /sys/fs/cgroup/*/{_PARTITION}",

@@ -70,5 +70,5 @@ def push_ipi(facts: Facts) -> PushIpi:
     line = line_of(facts)
     added = line is not None and not (line.follows and series in _OFF_STABLE)
     if series in _PERHAPS or added:
-        return PushIpi(None, f"{default} is unknown: it may have commit dd29c017aed6")
+        return PushIpi(None, f"{default} is unknown: this kernel may have commit dd29c017aed6")
     return PushIpi(True, default)

@@ -149,7 +149,7 @@ def read_plan(path: Path, release: str) -> list[Wanted]:
         ) from error
     if data["release"] != release:
         shown = clean(str(data["release"])[:60])
-        raise UserError(f"{path} is for a host with Linux {shown}, and this is {release}")
+        raise UserError(f"{path} is for a host with Linux {shown}, but this host has {release}")
     return rows
 
 
@@ -245,7 +245,7 @@ class _Apply:
                 self.write(above, _CONTROL, "+cpuset", "-cpuset")
         now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
         if now not in (row.was, "member"):
-            raise _RefusedError(f"{row.cgroup}: it is '{now}' now and was '{row.was}' in the plan")
+            raise _RefusedError(f"{row.cgroup} is '{now}' now, but '{row.was}' in the plan")
         if row.emulator is not None:
             self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
         for cgroup in row.chain if now != "isolated" else ():
@@ -316,7 +316,7 @@ def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL, again: bool 
                 raise UserError(f"a plan is applied ({path}): run '{typed('doctor undo')}' first")
             journal = held
         if (starved := _starved(kernel, rows)) is not None:
-            raise UserError(f"{clean(starved)} would have no CPU left: give it another one first")
+            raise UserError(f"{clean(starved)} would have no CPU left: give it another CPU first")
         todo = [row for row in rows if not again or _missing(row, kernel)]
         work, before = _Apply(kernel, journal), list(journal.writes)
         try:
@@ -334,7 +334,7 @@ def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL, again: bool 
                 path.unlink(missing_ok=True)
             raise UserError(f"{why}nothing was changed", status=1) from error
     made = f"made {len(todo)} of {len(rows)} partitions"
-    return f"{made}; '{typed('doctor verify')}' asks the kernel for them"
+    return f"{made}; '{typed('doctor verify')}' compares them with the kernel's state"
 
 
 def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
@@ -363,7 +363,7 @@ def _take_back(kernel: Kernel, writes: list[list[str]], why: str = "") -> None:
         except OSError as error:
             failed.append(f"{file}: {os_reason(error)}")
     if failed:
-        raise UserError(f"{why}not all was restored, run undo again: {clean(failed[0])}", status=1)
+        raise UserError(f"{why}run undo again, not all is restored: {clean(failed[0])}", status=1)
 
 
 def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:

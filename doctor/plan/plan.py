@@ -59,8 +59,8 @@ _OWNERS = {
     "container": "the container's runtime (--cpuset-cpus): 'podman ps --no-trunc' or 'docker ps "
     "--no-trunc' names the container of an ID. Repeat the line after each start",
     "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
-    "a later drop-in in 'systemctl cat UNIT' wins. CPUSetPartition=root (systemd 261) keeps "
-    "the partition of a unit in -.slice only; otherwise call apply --again at each start of it",
+    "a later drop-in in 'systemctl cat UNIT' wins. CPUSetPartition=root (systemd 261) keeps the "
+    "partition of a unit in -.slice only; for others call apply --again at each start of the unit",
     "other": "whoever starts these programs. Repeat the line after each start",
 }
 
@@ -124,7 +124,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     used = any(name.startswith(f"{above}/") for other in beside for name in other.places)
     place = above if above and not used else place
     if _PLAIN.fullmatch(place) is None:
-        return f"{where}: the name {_shown(place)} has characters that no command should have"
+        return f"{where}: the name {_shown(place)} has characters that are unsafe in a command"
     held = facts.cpusets.sets.get(place, Cpuset(place))
     own = _listed(held, facts)
     kind = kind_of(place)
@@ -157,8 +157,8 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     if kind == "guest" and cpus == part.cpus:
         if emulator is None:
             return (
-                f"{where}: the emulator of {_shown(place)} needs a CPU of its own without a "
-                "virtual CPU, and none is free: give the guest one, and collect again"
+                f"{where}: the emulator of {_shown(place)} needs a CPU on which no virtual CPU "
+                "runs, and none is free: give the guest another CPU, and collect again"
             )
         cpus |= {emulator}
     else:
@@ -264,12 +264,12 @@ def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> li
     if facts.unthrottled:
         return (
             f"every CPU has real-time threads, and {facts.unthrottled}: all other tasks would wait "
-            "behind them. Set sched_rt_runtime_us to 950000, which keeps 5% of each CPU for them; "
-            f"free {free} of real-time threads; {others}"
+            "behind these. Set sched_rt_runtime_us to 950000, which keeps 5% of each CPU for other "
+            f"tasks; free {free} of real-time threads; {others}"
         )
     left.append(
-        f"CPUs {label(given)}: every CPU has real-time threads, so these CPUs stay as they are: "
-        f"all other tasks run there, beside {threads} real-time threads. Or free these CPUs of "
+        f"CPUs {label(given)}: every CPU has real-time threads, so these get no partition: all "
+        f"other tasks run there, beside {threads} real-time threads. Or free these CPUs of "
         f"real-time threads, which then lose {free}; {others}"
     )
     return [row for row in rows if not row.cpus & given]
@@ -296,7 +296,9 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
-        return f"{V1} A container that is made later balances over all CPUs, and undoes this."
+        return (
+            f"{V1} A container that is made later balances over all CPUs, and merges the domains."
+        )
     if facts.cpusets.version == 0 or facts.cpusets.part:
         return "the whole tree of cgroups was not seen: collect on the host itself"
     if other := no_partitions(facts):
@@ -315,7 +317,7 @@ def make_plan(verdict: Verdict) -> Plan | str:
         rows = kept
         rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
     for path, cpus in _starved(rows, facts).items():
-        left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it one first")
+        left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it another first")
         rows = [row for row in rows if not row.cpus & cpus]
         rest |= cpus
     if not rows:
@@ -338,8 +340,8 @@ def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
 
 
 _BY_HAND = """\
-# As root. p CGROUP CPUS prints root, or why the kernel refuses. u CGROUP undoes it, and takes its
-# CPUs out of the lists of the cgroups above it, which keep those of their other cgroups.
+# As root. p CGROUP CPUS prints root, or why the kernel refuses. u CGROUP undoes it: the lists of
+# the cgroups above lose CGROUP's CPUs, but keep the CPUs of other cgroups.
 p() (
   IFS=/; set -f
   for n in $1; do
@@ -357,7 +359,7 @@ u() (
 )"""
 _OLD = """\
 # As root. p CGROUP CPUS prints root, or why the kernel refuses; u CGROUP LIST undoes it, where LIST
-# is what its line says that cpuset.cpus was.
+# is the earlier cpuset.cpus, which the cgroup's line names.
 p() (
   echo +cpuset >cgroup.subtree_control; cd "./$1" && echo "$2" >cpuset.cpus || exit
   echo root >cpuset.cpus.partition; cat cpuset.cpus.partition
@@ -389,7 +391,7 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     return [
         f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
         f"{instead}, boot, and collect again: cgroups have other names after a boot. Until the "
-        "partitions are made, other tasks may run on these CPUs. Undo: put it back."
+        "partitions are made, other tasks may run on these CPUs. To undo this, put isolcpus= back."
     ]
 
 
@@ -462,13 +464,13 @@ def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
     if wide_words(verdict.cost):
         gain = "cannot tell how much"
     return [
-        f"Gain: {gain}, as shorter waits on the partitions' own CPUs, {label(taken)}.",
+        f"Gain: {gain}, because of shorter waits on the partitions' own CPUs, {label(taken)}.",
         f"If nothing is done: sharing costs {now}, and nothing breaks"
         + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
         f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
-        "The plan holds while these cgroups live. What starts later has no partition, and gets "
-        "none of their CPUs.",
+        "The plan holds while these cgroups live. Programs that start later have no partition, "
+        "and cannot use the partitions' CPUs.",
         f"Or {_series(verdict)}.",
     ]
 
@@ -493,7 +495,7 @@ def _functions(plan: Plan, facts: Facts) -> list[str]:
             "# may use these CPUs, unless /sys/devices/virtual/workqueue/cpumask excludes them.",
         ]
     if any(row.emulator is not None for row in plan.rows):
-        made.append("# Then 'virsh emulatorpin' with the list that the emulator was on.")
+        made.append("# To undo 'virsh emulatorpin', give it the emulator's earlier CPUs.")
     return made
 
 
@@ -514,14 +516,14 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
         lines.append(f"cd {shlex.quote(facts.cpusets.place + base)}")
         lines += [_line(row, facts) for row in plan.rows if row.base == base]
     lines.append(
-        "# A boot undoes all of it. Who sets these cgroups' CPUs, and what keeps the rest:"
+        "# A boot undoes the plan. Who sets these cgroups' CPUs, and how to keep the partitions:"
     )
     kinds = sorted({row.kind for row in plan.rows})
     for kind in kinds:
         owner = _OWNERS.get(kind, _OWNERS["other"]).format(reserved=_reserved(facts))
         lines.append(f"# - {kind}: {owner}.")
     if plan.left:
-        lines.append("# Left as it is:")
+        lines.append("# These get no partition:")
         lines += [f"# - {reason}." for reason in plan.left[:10]]
         if len(plan.left) > 10:
             lines.append(f"# - and {len(plan.left) - 10} more.")

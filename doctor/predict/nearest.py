@@ -99,7 +99,7 @@ def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
 def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
     """Return the machine file among ``known`` that is nearest to a load on a machine."""
     if not fit.per_cache:
-        return Nearest(None, "no caches are reported, so the range of all machine files")
+        return Nearest(None, "all machine files, because the kernel reports no caches")
     if not known:
         return Nearest(None, "no machine file can be read")
 
@@ -113,8 +113,8 @@ def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
     if far > FARTHEST:
         return Nearest(
             None,
-            f"the range of all machine files: the nearest, {best['name']} ({has}), is {far:.1f} "
-            f"doublings away, above the limit of {FARTHEST:.0f}",
+            f"all machine files, because even the nearest, {best['name']} ({has}), is {far:.1f} "
+            f"doublings away (at most {FARTHEST:.0f})",
         )
     same = "the same model" if same_model(fit, best) else f"the nearest, {far:.1f} doublings away"
     return Nearest(str(best["name"]), f"{same}: {has}")

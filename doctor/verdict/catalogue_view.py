@@ -51,7 +51,7 @@ def _distributors(entry: Entry) -> list[tuple[str, str]]:
         follow = ", ".join(line.name for line in lines if line.follows)
         others = ", ".join(line.name for line in lines if not line.follows)
         looks = " or ".join(dict.fromkeys(line.look for line in lines))
-        rows.append(f"{follow}: by the version of the stable release that a kernel is made of")
+        rows.append(f"{follow}: the version of the stable release in the kernel decides")
         rows.append(f"{others}, and versions without such a release: {hint(entry, looks)}")
     return [("kernels of distributors", ". ".join(rows))] if rows else []
 

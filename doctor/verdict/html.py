@@ -66,7 +66,7 @@ def picture(verdict: Verdict, facts: Facts, plan: Plan | str) -> Boxes:
     size = f"{count_of(len(facts.online), 'CPU')}, {count_of(len(facts.llcs), 'LLC')}"
     return boxes(
         cpus, [cpu.cpu for cpu in cpus], steps, f"Linux {facts.release}: {size}",
-        f"The darker, the more real-time wake-ups per second: from {names}. {what}",
+        f"Darker CPUs have more real-time wake-ups per second (steps: {names}). {what}",
         inside,
     )  # fmt: skip
 
@@ -118,7 +118,7 @@ def _sentence(verdict: Verdict, plan: Plan | str) -> str:
         return f"{first.entry.title}."
     cpus = len(verdict.facts.online)
     if isinstance(plan, str):
-        return "CPU time is lost that no plan can free now: the remedy below says why."
+        return "No plan can free the lost CPU time now: the remedy below says why."
     many = count_of(len(plan.rows), "partition")
     if wide_words(verdict.cost):
         return f"{many} would free CPU time, but rates alone cannot tell how much."
