@@ -32,9 +32,9 @@ from trial.plan import described, make_plan
 from trial.predict.stored import Predictor
 
 NAME = "schedshard-trial"
-_ABOUT = """Measure what shared cache lines cost on this machine, in two minutes, and compare the
-model's predictions with it. The machine must be idle. Nothing is installed or left behind but the
-file of --out, which names no host, user or program: read it, and send it."""
+_ABOUT = """Measure in two minutes what shared cache lines cost on this machine, and compare the
+costs with the model's predictions. The machine must be idle. Nothing is installed, and only the
+file of --out stays, which names no host, user or program: read the file, and send it."""
 _INTERRUPTED = 130
 
 
@@ -126,7 +126,7 @@ def _run(minutes: float, out: Path, busy: bool) -> int:
     write_atomic(out, trial_text(trial))
     notes = [f"Predictions: {Predictor(host).why}.", f"Written: {out}"]
     if measured.ended:
-        notes.insert(0, f"Ended early: {measured.why}. Complete runs: {len(measured.runs)}, kept.")
+        notes.insert(0, f"Ended early: {measured.why}. Complete runs kept: {len(measured.runs)}.")
         _tell(notes[0])
     print(page(trial, notes), end="")
     return _INTERRUPTED if measured.ended == "interrupted" else int(bool(measured.ended))

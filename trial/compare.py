@@ -102,7 +102,7 @@ def comparison(trials: Named, predicted: Predictions | None = None) -> str:
         for name, trial in trials for kernel in trial.kernels
     ]  # fmt: skip
     if len(sides) < 2:
-        raise UserError("there is one kernel in all: give two trials, or a trial of two kernels")
+        raise UserError("only one kernel was measured: give two trials, or a trial of two kernels")
     lines = [line for name, trial in trials for line in _head(name, trial)]
     base, first, kernel = sides[0]
     for name, trial, other in sides[1:]:

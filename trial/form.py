@@ -99,7 +99,7 @@ def _whole(high: int) -> Check:
 def _list(member: Check, least: int, most: int) -> Check:
     def check(value: Any, place: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not least <= len(value) <= most:
-            raise _wrong(value, place, f"a list of {least} to {most}")
+            raise _wrong(value, place, f"a list of {least} to {most} items")
         return tuple(member(entry, f"{place}[{at}]") for at, entry in enumerate(value))
 
     return check
@@ -108,7 +108,7 @@ def _list(member: Check, least: int, most: int) -> Check:
 def _row(make: Callable[..., Any], *columns: Check) -> Check:
     def check(value: Any, place: str) -> Any:
         if not isinstance(value, list) or len(value) != len(columns):
-            raise _wrong(value, place, f"a list of {len(columns)}")
+            raise _wrong(value, place, f"a list of {len(columns)} items")
         return make(*(of(value[at], f"{place}[{at}]") for at, of in enumerate(columns)))
 
     return check
@@ -270,7 +270,7 @@ class Host:
         for inner, outer in (("core", "l2"), ("l2", "llc")):
             both = {(getattr(cpu, inner), getattr(cpu, outer)) for cpu in self.cpus}
             if len(both) != len({part for part, _ in both}):
-                raise WrongError(f"the host has one {inner} in two of {outer}")
+                raise WrongError(f"the host has CPUs of one {inner} with different {outer}")
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class Machine:
             if now.isdigit() and most.isdigit() and int(most) > 0:
                 celsius, critical = int(now) / 1000, int(most) / 1000
                 if celsius >= critical - NEAR_CRITICAL:
-                    return f"a sensor shows {celsius:.0f} degrees, critical are {critical:.0f}"
+                    return f"a sensor shows {celsius:.0f} degrees C; {critical:.0f} are critical"
         return ""
 
     def counts(self) -> dict[str, float]:

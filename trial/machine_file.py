@@ -22,7 +22,7 @@ def machine_of(trial: Trial, name: str | None = None) -> Imported:
     """Return the machine file of the machine that a trial measured, with notes."""
     costs, host = trial.costs, trial.host
     if costs is None:
-        raise UserError("the trial has no costs of operations, so no machine file follows from it")
+        raise UserError("the trial has no costs of operations, which a machine file needs")
     lacking = {"cycle", "load_hit", "store", "locked", "fence", "timestamp", "memory"}
     lacking -= {key for key, ns in costs.ops_ns.items() if ns > 0}
     if lacking:

@@ -179,7 +179,7 @@ class Watch:
         if load > MOST_LOAD and not self._busy:
             raise EndError(
                 "not idle",
-                f"other programs use {load:.0%} of the CPUs, {MOST_LOAD:.0%} are allowed",
+                f"other programs use {load:.0%} of the CPUs, at most {MOST_LOAD:.0%} are allowed",
             )
         self.stay_cool()
 

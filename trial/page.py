@@ -105,8 +105,8 @@ def page(trial: Trial, notes: Sequence[str] = ()) -> str:
         lines += [*table([heads, *map(_row, mine)]), ""]
     lines.append(
         "measured: median of the runs; spread: their range without the lowest and the highest. "
-        "predicted: by simulation, before anybody measured this machine. A figure whose spread is "
-        f"above {MOST_SPREAD:.0%}, or that has fewer than {MIN_RUNS} runs, is not judged, and one "
-        "that other programs disturbed is left out."
+        "predicted: by simulation, before anybody measured this machine. A figure with a spread "
+        f"above {MOST_SPREAD:.0%} or fewer than {MIN_RUNS} runs is not judged. A figure that other "
+        "programs disturbed is left out."
     )
     return "\n".join([*lines, *notes, ""])

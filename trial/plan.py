@@ -190,7 +190,7 @@ def make_plan(host: Host, minutes: float, root: bool, everywhere: bool = False) 
     steps.append(Step("operations on shared lines", argv, limit, _contended))
     seconds = max(1, int(work))
     steps += [workload_step(w, host.cpus, seconds) for w in runnable]
-    skipped = [f"skipped: {name}, because {of} is not here" for name, of in missing.items() if of]
+    skipped = [f"skipped: {name}, because {of} is missing" for name, of in missing.items() if of]
     if not root:
         skipped.append("skipped: the scheduler's workloads, which only root can run")
     once = _costs(host, max(_LEAST_COSTS, int(whole * _COSTS)))
@@ -217,6 +217,6 @@ def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:
         "Reads: /proc/cpuinfo, stat and interrupts, /sys/devices/system/cpu, /sys/class/hwmon and "
         "power_supply. As root also the scheduler's features in /sys/kernel/debug, and events of "
         "the processor, by perf_event_open().",
-        "Writes: the file of --out, at the end. It brings no network up and asks for nothing.",
+        "Writes: the file of --out, at the end. Uses no network, and asks no questions.",
         *plan.skipped,
     ]  # fmt: skip

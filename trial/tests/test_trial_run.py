@@ -99,7 +99,7 @@ def test_five_runs_make_a_figure(tmp_path: Path) -> None:
 def test_a_busy_or_hot_machine_ends_it_and_complete_runs_stay(tmp_path: Path) -> None:
     measured = run(tmp_path, shell("true"), machine=Calm(0, 0, 0, 0.5))
     assert (measured.ended, len(measured.runs), measured.load) == ("not idle", 2, 0.5)
-    assert "other programs use 50% of the CPUs, 5% are allowed" in measured.why
+    assert "other programs use 50% of the CPUs, at most 5% are allowed" in measured.why
     measured = run(tmp_path, shell("true"), machine=Calm(hot="a sensor shows 99 degrees"))
     assert (measured.ended, measured.runs) == ("too hot", [])
     assert measured.why == "a sensor shows 99 degrees"
@@ -170,7 +170,7 @@ def test_missing_programs_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", "/nowhere")
     made = plan.make_plan(BIG, 2, root=True)
     assert len(made.skipped) == len(workloads.WORKLOADS)
-    assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is not here"
+    assert made.skipped[0] == "skipped: stress-ng-cyclic, because stress-ng is missing"
 
 
 def test_a_trial_that_takes_longer_says_so() -> None:
@@ -238,7 +238,7 @@ def test_state_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "sys/class/power_supply/a/status").write_text("Discharging\n")
     (tmp_path / "sys/class/hwmon/hwmon1/temp1_input").write_text("96000\n")
     assert machine.battery()
-    assert machine.hot() == "a sensor shows 96 degrees, critical are 100"
+    assert machine.hot() == "a sensor shows 96 degrees C; 100 are critical"
     # Time that a hypervisor takes away is busy, too.
     later = "cpu 5 0 5 150 20 0 0 20 0 0"
     monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "proc/stat").write_text(later))
@@ -389,7 +389,7 @@ def test_comparison_of_two_kernels_in_one_trial_or_two() -> None:
     same = compare.comparison([("a.json", TRIAL), ("b.json", TRIAL)])
     assert "0 of 2 figures with two runs or more differ" in same
     assert "a.json: host  b.json: host" in same
-    with pytest.raises(UserError, match="there is one kernel in all"):
+    with pytest.raises(UserError, match="only one kernel was measured"):
         compare.comparison([("a.json", TRIAL)])
 
 
@@ -450,7 +450,7 @@ def test_a_machine_file_is_made_of_it(tmp_path: Path) -> None:
     assert machine.data["latency_ns"]["remote"] in (100.0, {"value": 100.0})
     with pytest.raises(UserError, match="the trial lacks the costs of"):
         machine_file.machine_of(TRIAL)
-    with pytest.raises(UserError, match="no machine file follows"):
+    with pytest.raises(UserError, match="which a machine file needs"):
         machine_file.machine_of(replace(TRIAL, costs=None))
 
 
