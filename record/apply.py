@@ -80,7 +80,7 @@ def _copied(folder: Path) -> None:
         nonlocal size
         size += Path(of).lstat().st_size
         if size > _MOST_COPIED:
-            raise _refusal("this folder has more than 2 GiB to copy: start from a smaller one")
+            raise _refusal("this folder has more than 2 GiB to copy: start in a smaller folder")
         shutil.copy2(of, to, follow_symlinks=False)
 
     try:
@@ -93,7 +93,7 @@ def _edit(folder: Path, edit: str) -> None:
     """Make the edit below a folder."""
     steps = list(_EDIT.finditer(edit))
     if not steps or _EDIT.sub("", edit).replace(" and ", ""):
-        raise _refusal(f"the edit is not an alignment of one name: {edit or 'none is known'}")
+        raise _refusal(f"only an alignment can be applied, not the edit: {edit or 'unknown'}")
     for attribute, first, name, file, line in (step.groups() for step in steps):
         paths = [Path(at, file) for at, _, names in os.walk(folder) if file in names]
         if len(paths) != 1:

@@ -131,7 +131,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
             output_to_stderr=request.output_to_stderr,
         )
         if done.raw is None:
-            what = "the marks never came" if request.window.marks else "it ended before --after"
+            what = "it reached no mark" if request.window.marks else "it ended before --after"
             raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
     return _report(
         request, machines, trace, keep, program, done.raw, done.meta,

@@ -177,7 +177,7 @@ def scale(full: Shape, cpus: int, name: str) -> Shape:
     if not shapes:
         near = (n for d in range(1, most) for n in (cpus - d, cpus + d) if 1 <= n <= most)
         nearest = next(n for n in near if any(_smaller(full, n)))
-        raise UserError(f"--cpus {cpus}: {name} cannot be scaled to that, but to {nearest}")
+        raise UserError(f"--cpus {cpus}: {name} cannot have {cpus} CPUs; try {nearest}")
     return max(shapes, key=lambda shape: _likeness(full, shape))
 
 

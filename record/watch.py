@@ -17,7 +17,7 @@ def one_line(path: Path) -> Path:
     path = path.resolve()
     if "\n" in str(path):
         shown = str(path).replace("\n", r"\n")
-        raise UserError(f"{shown} contains a newline, which recordings cannot take: rename it")
+        raise UserError(f"{shown} contains a newline, which no recording can store: rename it")
     return path
 
 

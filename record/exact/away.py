@@ -58,8 +58,8 @@ def sentences(outside: Outside) -> list[str]:
     if locked:
         texts.append(
             f"{_counted(locked.total(), 'locked instruction')} of inline assembly ran outside of "
-            "the model for 100 cycles each, an estimate, and lines that they share are missing "
-            f"here: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
+            "the model: each counts as 100 cycles (an estimate), and lines that they share are "
+            f"missing: {_names(locked, 1, ',.0f')}; build with the compiler's atomic operations"
         )
     rest = Counter({name: n for name, n in calls.items() if not name.startswith(ASSEMBLY)})
     count = outside.calls - locked.total()
@@ -83,6 +83,6 @@ def measured(sets: Sets, meta: Mapping[str, Any], outside: Outside, busy_ns: flo
     share = here / (here + rest) if here else 0.0
     most = _names(ticks, ticks.total() or 1, ".0%")
     return (
-        f"code without instrumentation ran {here:.3f} s, measured on this host. The rest is "
-        f"predicted to run {rest:.3f} s: the measured time is {share:.0%} of the sum: {most}"
+        f"code without instrumentation ran {here:.3f} s, measured on this host. The other code is "
+        f"predicted to run {rest:.3f} s, so {share:.0%} of the time was measured: {most}"
     )

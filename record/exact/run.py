@@ -42,9 +42,9 @@ LIMITS = (
     WINDOW,
     "modelled: which core has a line, how far it is away, queues at lines, and all waiting",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
-    "intervals: 90%, over seeds; with --uncertainty over the ranged numbers of the machine's file",
-    "an instruction takes a cycle, or a quarter of one after a modelled miss; a call of code that "
-    "was not compiled with the flags takes 100 (estimates)",
+    "intervals: 90%, over seeds; with --uncertainty over the ranges in the machine file",
+    "estimates: an instruction takes one cycle, after a modelled miss a quarter of a cycle; a call "
+    "of code that was not compiled with the flags takes 100 cycles",
 )
 _SETTINGS = "SCHEDSHARD_EXACT"
 # Stack space of arguments and environment is padded to a multiple of this. A single argument may be
@@ -308,7 +308,7 @@ class Runs:
         if "turns" not in facts:
             how = typed("cc")
             raise UserError(
-                f"{self.program.path} was linked with another version: build it with '{how}' again"
+                f"another version of schedshard linked {self.program.path}: build it with '{how}'"
             )
         stopped = why_stopped(facts)
         if stopped is not None:

@@ -68,8 +68,8 @@ def check_recorder(before: Side, recorder: str) -> None:
     """Raise a UserError for a baseline of another recorder."""
     if before.recorder != recorder:
         raise UserError(
-            f"{before.name} was recorded with the {before.recorder} recorder, this with the "
-            f"{recorder} one: {AGAIN}"
+            f"{before.name} was recorded with the {before.recorder} recorder, this report "
+            f"with the {recorder} recorder: {AGAIN}"
         )
 
 
@@ -79,17 +79,17 @@ def check_same(before: Side, after: Side) -> None:
     if before.compiler and after.compiler and before.compiler != after.compiler:
         raise UserError(
             f"{before.name} was recorded from a program that '{before.compiler}' compiled, this "
-            f"from one of '{after.compiler}', whose instructions cost differently: {AGAIN}"
+            f"report from one by '{after.compiler}', whose instructions cost differently: {AGAIN}"
         )
     if before.placement != after.placement:
         raise UserError(
-            f"{before.name} was recorded with --placement {before.placement}, this with "
+            f"{before.name} was recorded with --placement {before.placement}, this report with "
             f"{after.placement}: {AGAIN}"
         )
     for machine, runs in after.runs.items():
         if machine not in before.runs:
             known = ", ".join(before.runs)
-            raise UserError(f"{before.name} was recorded for {known}, this for {machine}: {AGAIN}")
+            raise UserError(f"{before.name} is for {known}, this report for {machine}: {AGAIN}")
         if before.machine_files[machine] != after.machine_files[machine]:
             raise UserError(
                 f"{before.name} was recorded with an earlier machine file of {machine}: {AGAIN}"

@@ -68,7 +68,7 @@ def verdict(judged: Judged) -> str:
     doubt = f"; {_count(len(unsure), 'may have grown: give more runs')}" if unsure else ""
     if not judged.failed:
         what = f"no line appeared or grew by more than {limit_words(judged)}"
-        many = f"{len(judged.rows)} of {FLOOR:.1%} of all cycles and more"
+        many = _count(len(judged.rows), f"with at least {FLOOR:.1%} of all cycles")
         return f"gate: passed: {what} {since} ({many}){doubt}"
     counts = [
         _count(len(appeared), "appeared") if appeared else "",

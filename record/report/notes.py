@@ -10,7 +10,7 @@ from record.names.variables import MOST_BYTES
 from record.program.program import debug_package_of
 
 _HOW_TO_NAME = {
-    "Java": "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit name it (17 or newer)",
+    "Java": "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit name it (Java 17)",
     "Node": "--perf-basic-prof names it",
 }
 
@@ -21,7 +21,7 @@ def notes(
     """Return a sentence per part that the recording lacks, and the way to get it if known."""
     gaps = []
     if not dynamic:
-        gaps.append("the program is static: what it allocates is not known")
+        gaps.append("the program is linked statically, so its allocations are not known")
     if meta.get("children"):
         count = meta["children"]
         gaps.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
@@ -35,7 +35,7 @@ def notes(
         lost = meta["lost_accesses"]
         gaps.append(f"{lost:,} accesses were not seen: the program uses too many pages")
     if meta.get("lost_sites"):
-        gaps.append("only 1,024 call paths per instruction are kept: others show no calls")
+        gaps.append("only 1,024 call paths per instruction are kept; other paths show no calls")
     for path in memory.damaged:
         gaps.append(f"the debug information of {path} could not be read whole: types are missing")
     for path in memory.cut:
@@ -53,5 +53,5 @@ def notes(
         if runtime in _HOW_TO_NAME:
             gaps.append(f"code compiled by {runtime} has no names here: {_HOW_TO_NAME[runtime]}")
     if meta.get("unseen_blocks"):
-        gaps.append(f"{meta['unseen_blocks']:,} blocks of threads that shared a CPU were not seen")
+        gaps.append(f"{meta['unseen_blocks']:,} blocks of code were not seen: threads shared a CPU")
     return gaps

@@ -44,9 +44,9 @@ LIMITS = (
     WINDOW,
     "modelled: which core has a line, how far it is away, and queues at lines",
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
-    "intervals: 90%, from the ranges in the machine file; none covers what is not modelled",
+    "intervals: 90%, from the ranges in the machine file; they do not cover what is not modelled",
     "an instruction takes one cycle",
-    "other machines replay the first one's accesses: waiting loops have the same number of rounds",
+    "other machines replay the first machine's accesses, with as many rounds of waiting loops",
 )
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles plus its wait"
 # A gain below this share of the cycles is not worth a sentence.
@@ -315,8 +315,8 @@ def _short(quantum: int | None, count: int, run: raw.Run) -> list[str]:
     if mean >= _QUANTA * quantum:
         return []
     return [
-        f"besides the busiest, threads executed {mean:,} instructions on average, a few quanta "
-        f"of {quantum:,}: the host decides how much they overlap, so let them work longer"
+        f"threads other than the busiest executed {mean:,} instructions on average, only a few "
+        f"quanta of {quantum:,}: so the host decides how threads overlap; let them work longer"
     ]
 
 
@@ -329,7 +329,7 @@ def as_many(threads: int, cpus: int) -> list[str]:
         return []
     return [
         f"{threads} threads on {cpus} CPUs: the program seems to ask how many CPUs there are; to "
-        "compare machines, give all the same --cpus N"
+        "compare machines, give the same --cpus N for each"
     ]
 
 

@@ -225,13 +225,13 @@ def _nothing_gained(report: Recorded) -> str:
     lines = _false_lines(report)
     if _only_unknown(lines):
         return (
-            "no advice: false sharing was found, but the recorder does not know which object is "
-            f"at {lines[0].object}, so it cannot try a line for each part"
+            f"no advice: false sharing was found at {lines[0].object}, but the recorder does not "
+            "know the object there, so it cannot try a line for each part"
         )
     if lines:
         return (
-            "nothing to gain: false sharing was found, but separating these fields, which was "
-            "tried, saves no more than noise; bytes that one access covers stay together"
+            "nothing to gain: false sharing was found, but a trial that separated these fields "
+            "saved no more than noise; bytes that one access covers stay together"
         )
     return "nothing to gain: no false sharing was found whose removal saves more than noise"
 

@@ -73,7 +73,7 @@ def test_lines_that_cost_nothing_are_no_reason_for_advice() -> None:
 @pytest.mark.parametrize(
     ("executed", "quantum", "note"),
     [
-        ([70_000, 8_000, 3_000], 1000, "executed 5,500 instructions on average, a few quanta of"),
+        ([70_000, 8_000, 3_000], 1000, "executed 5,500 instructions on average, only a few quanta"),
         ([70_000, 8_000, 4_000], 1000, ""),
         ([4_000, 4_000, 4_000], None, ""),  # an exact run has one order
     ],

@@ -278,10 +278,18 @@ def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str)
 VARIANT = ("variants", 0)
 RUN, LINE = (*VARIANT, "runs", 0), (*VARIANT, "runs", 0, "lines", 0)
 OTHERS = [
-    (("recorder",), "emulator", "was recorded with the emulator recorder, this with the exact one"),
-    ((*VARIANT, "name"), "other", "was recorded for other, this for m"),
+    (
+        ("recorder",),
+        "emulator",
+        "with the emulator recorder, this report with the exact",
+    ),
+    ((*VARIANT, "name"), "other", "is for other, this report for m"),
     ((*VARIANT, "machine_sha256"), "1", "was recorded with an earlier machine file of m"),
-    (("program", "placement"), "scatter", "was recorded with --placement scatter, this with os"),
+    (
+        ("program", "placement"),
+        "scatter",
+        "with --placement scatter, this report with os",
+    ),
     ((*RUN, "threads"), 5, "has 5 threads, this has 4"),
     (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
     (("recorder",), GONE, "is damaged: 'recorder' is missing"),

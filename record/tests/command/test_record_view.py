@@ -90,7 +90,7 @@ def test_small_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "field0.4" in text
     assert "0.0049" not in text
     assert "2 more shared lines take less than 0.5% of all cycles each" in text
-    assert "false sharing was found, but separating these fields" in text
+    assert "false sharing was found, but a trial that separated these" in text
 
 
 def test_operations_have_a_time_before_and_after() -> None:
@@ -136,7 +136,7 @@ def test_of_an_unknown_object_nothing_is_known(capsys: pytest.CaptureFixture[str
     """Regression: the report said that no separation would save cycles, and had tried none."""
     text = " ".join(shown(capsys, {**line(0.9), "object": "0x7f00", "kind": "unknown"}).split())
     assert "90.0% of all cycles on m: some are falsely shared, in memory of unknown objects" in text
-    assert "the recorder does not know which object is at 0x7f00" in text
+    assert "found at 0x7f00, but the recorder does not know the object" in text
     assert "nothing to gain" not in text
     known = shown(capsys, line(0.9), {**line(0.8), "kind": "unknown"})
     assert "nothing to gain: false sharing was found" in known

@@ -95,7 +95,7 @@ def test_what_cannot_be_edited_or_built_is_refused(tmp_path: Path) -> None:
     (tmp_path / "row.c").write_text(ROW, encoding="utf-8")
     status, message = checked(tmp_path, "row")
     assert status == 1
-    assert "--apply-check: the edit is not an alignment of one name: elements of a type" in message
+    assert "--apply-check: only an alignment can be applied, not the edit: elements of" in message
     shutil.copy(HERE / "published.c", tmp_path)
     status, message = checked(tmp_path, "published", "o", "300", build="echo none")
     assert status == 1

@@ -31,7 +31,7 @@ def test_a_path_with_a_newline_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, list(folder.iterdir())) == (2, "", [])
     shown = str(folder / "t").replace("\n", r"\n")
     assert done.stderr == (
-        f"schedshard: {shown} contains a newline, which recordings cannot take: rename it\n"
+        f"schedshard: {shown} contains a newline, which no recording can store: rename it\n"
     )
 
 
