@@ -76,8 +76,8 @@ def words_of(workload: str) -> tuple[str, ...]:
         raise UserError(f"--workload {workload!r}: {error}") from None
     if not words or "/" not in words[0]:
         raise UserError(
-            f"--workload {workload!r}: two kernels are compared by a program: give its path, "
-            "such as ./program"
+            f"--workload {workload!r}: a comparison of two kernels runs a program: give its "
+            "path, such as ./program"
         )
     return words
 

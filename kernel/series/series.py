@@ -257,7 +257,7 @@ def check_lines(layout: Layout, lines: Sequence[Lines]) -> None:
     for part, most in load_recipe(layout).most_lines:
         added = sum(line.added for line in lines if not line.step.test and line.step.part == part)
         if added > most:
-            raise UserError(f"part '{part}' of the series adds {added} lines, at most {most}", 1)
+            raise UserError(f"part '{part}' of the series adds {added} lines, more than {most}", 1)
 
 
 def check_am(layout: Layout, series: Series) -> int:

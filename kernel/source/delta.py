@@ -40,7 +40,7 @@ class _Tree:
             file = self.layout.base / path
             content = file.read_bytes() if file.is_file() else None
         if content is None:
-            raise self.fail(f"{why} {path}, which does not exist there")
+            raise self.fail(f"{why} {path}, which the base does not contain")
         return content
 
     def add(self, source: Path, path: str) -> None:

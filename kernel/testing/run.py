@@ -109,7 +109,7 @@ def _how_it_ended(booted: Booted, log: GuestLog) -> str:
     if log.panic:
         return log.panic
     if booted.ending is Ending.SILENT:
-        return "the guest fell silent"
+        return "the guest stopped printing"
     if booted.ending is Ending.LATE:
         return "the guest ran out of time"
     return "the guest ended early"

@@ -282,7 +282,7 @@ def test_edits_are_tried_on_what_was_not_tested(
     assert (ran.status, ran.out) == (0, f"{layout.base}: {VERSION}, unpacked\n")
     ran = call(capsys, "kernel", "fetch", "--base", tmp_path / "tarball/linux-fake")
     assert ran.status == 0
-    assert "not tested with this version, 1 of 1 edits apply" in ran.out
+    assert "this version was not tested: 1 of 1 edits of the series apply" in ran.out
     write_series(layout, STEP + edit.format(2))
     ran = call(capsys, "kernel", "fetch")
     assert ran.status == 2

@@ -388,7 +388,7 @@ def test_lines_are_counted_and_limited(layout: Layout) -> None:
     assert (checks.step.test, checks.added, checks.removed) == (True, 2, 0)
     added = lines[0].added + 1
     with pytest.raises(
-        UserError, match=f"part 'sched' of the series adds {added} lines, at most 1"
+        UserError, match=f"part 'sched' of the series adds {added} lines, more than 1"
     ):
         check_lines(layout, lines)
     # The limit is for the Linux that the series is sent for.

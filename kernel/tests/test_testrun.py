@@ -97,8 +97,8 @@ def test_a_captured_panic() -> None:
 
 def test_a_guest_that_falls_silent() -> None:
     result = judged(HEAD.partition("# begin")[0], "spins", ending=Ending.SILENT)
-    assert outcomes(result) == {"spins": ("unfinished", "not started: the guest fell silent")}
-    assert result.faults == ["the guest fell silent, log guest.log"]
+    assert outcomes(result) == {"spins": ("unfinished", "not started: the guest stopped printing")}
+    assert result.faults == ["the guest stopped printing, log guest.log"]
 
 
 def test_a_guest_that_bails_out_says_why() -> None:

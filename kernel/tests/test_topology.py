@@ -72,7 +72,7 @@ def test_too_many_or_no_cpus(cpus: int) -> None:
 
 
 def test_no_such_scale_names_the_nearest() -> None:
-    with pytest.raises(UserError, match="m cannot be scaled to that, but to 12"):
+    with pytest.raises(UserError, match="m cannot have 13 CPUs; try 12"):
         scale(Shape(packages=2, cores=6, threads=2), 13, "m")
 
 

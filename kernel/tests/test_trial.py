@@ -268,7 +268,7 @@ def test_a_trial_goes_on_after_a_power_failure(monkeypatch: pytest.MonkeyPatch) 
 def test_two_boots_by_hand_where_kexec_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = FakeMachine(monkeypatch, pairs=1, refusal="kexec_file_load: Operation not permitted")
     machine.boot("stock")
-    assert "Operation not permitted): two boots instead" in machine.messages[0]
+    assert "Operation not permitted): boot twice instead" in machine.messages[0]
     assert machine.messages[-1] == "boot again, and choose only series in the menu"
     assert machine.result.ended == "interrupted"
     machine.boot("series", kexec="off")

@@ -165,7 +165,7 @@ def _switch(system: System, name: str) -> None:
     try:
         initrd = INITRD.read_bytes()
     except OSError as error:
-        say(f"this kernel does not keep its first file system: {error.strerror}: use Linux 6.12")
+        say(f"this kernel did not keep its initrd: {error.strerror}: use Linux 6.12")
         return
     with copy.open("wb") as out:
         out.write(initrd)
@@ -247,7 +247,7 @@ def _go_on(system: System) -> None:
     if not system.partition.device:
         say(f"only a FAT partition labelled {LABEL} keeps the figures of the first boot")
     own = [turn for turn in missing if system.order[turn] == system.kernel]
-    say(f"one kernel cannot start the other ({refused}): two boots instead")
+    say(f"one kernel cannot start the other ({refused}): boot twice instead")
     if own:
         _turn(system, own[0])
     if not (left := _missing(system)):

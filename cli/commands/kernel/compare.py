@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option("--base", metavar="V", help="The built variant before a change; needs --change."),
-    click.option("--change", metavar="V", help="The built variant after the change: a gate."),
+    click.option("--change", metavar="V", help="The built variant after the change: judge it."),
     click.option(
         "--compare", metavar="V1,V2", help="Compare two built variants, without a verdict."
     ),
-    number_option("--runs", high=100, help="Boot each of two kernels N times [1]."),
-    click.option("--marks", is_flag=True, help="Of two kernels: only between the program's marks."),
+    number_option("--runs", high=100, help="To compare kernels, boot each N times [1]."),
+    click.option("--marks", is_flag=True, help="Compare kernels only between the program's marks."),
 )
 
 

@@ -111,8 +111,8 @@ def c2c(
         given = (variants, options["objects"], options["trace"], html)
         if any(given) or vmlinux or bzimage:
             raise UserError(
-                "two kernels are compared by --workload, --machine, --cpus, --config, --runs and "
-                "the options of a verdict alone: leave the others out"
+                "a comparison of two kernels takes only --workload, --machine, --cpus, --config, "
+                "--runs and the options of a verdict: leave the others out"
             )
         run_comparison(
             comparing, layout, config, machine, cpus, _slow_for(cpus, slow), options, as_json, out

@@ -48,7 +48,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
     click.echo(f"{layout.shown(layout.base)}: {source.version}, {how}", err=any_series)
     if not source.tested:
         made, all_edits = try_edits(layout)
-        words = f"not tested with this version, {made} of {all_edits} edits apply"
+        words = f"this version was not tested: {made} of {all_edits} edits of the series apply"
         click.echo(words, err=any_series)
     if any_series:
         click.echo(load_base(layout).linux)
@@ -127,7 +127,7 @@ def series(
     check_lines(layout, lines)
     if check:
         files = check_am(layout, made)
-        click.echo(f"git am on an untouched tree: {files} files as in the built tree")
+        click.echo(f"git am on an untouched tree: the same {files} files as in the built tree")
         print_judged(checkpatch(layout, made.all, signed=sender.person is not None))
     if check_steps:
         print_steps(build_steps(layout, config, jobs))

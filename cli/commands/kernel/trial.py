@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @kernel.command()
 @click.option(
-    "--config", default="trial", show_default=True, metavar="C", help="As for 'build'; needs kexec."
+    "--config", default="trial", show_default=True, metavar="C", help="As for 'build', with kexec."
 )
 @click.option(
     "--send",
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Compare stock with this part of the series [the whole series].",
 )
 @number_option("--minutes", high=600, default=10, help="Time for all workloads on both kernels.")
-@number_option("--pairs", high=20, default=4, help="Turns of each kernel.")
+@number_option("--pairs", high=20, default=4, help="How often each kernel runs, in turn.")
 @many_option("--workload", "workloads", metavar="W", help="Run only this workload; repeatable.")
 @PARAMETERS
 @path_option("--out", "outs", multiple=True, help="FILE.efi or FILE.iso; repeatable.")
