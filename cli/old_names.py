@@ -27,8 +27,8 @@ def renamed(words: Sequence[str]) -> list[str]:
         if now is not None:
             old = " ".join(words[:count])
             print(
-                f"schedshard: '{typed(old)}' is '{typed(' '.join(now))}' now; the old name goes "
-                "with the next release",
+                f"schedshard: '{typed(old)}' is '{typed(' '.join(now))}' now; the next release "
+                "removes the old name",
                 file=sys.stderr,
             )
             return [*now, *words[count:]]

@@ -127,7 +127,7 @@ def read_json(path: Path, what: str, *, links: bool = True) -> Any:
     except ValueError as error:
         raise UserError(f"{what} {path} is damaged: {error}") from error
     except RecursionError as error:
-        raise UserError(f"{what} {path} is nested too deeply to be one of ours") from error
+        raise UserError(f"{what} {path} is not of schedshard: nested too deeply") from error
 
 
 def _no_number(text: str) -> NoReturn:
@@ -158,4 +158,4 @@ def read_toml(path: Path, what: str = "") -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{name} is not TOML: {error}") from error
     except RecursionError as error:
-        raise UserError(f"{name} is nested too deeply to be one of ours") from error
+        raise UserError(f"{name} is not of schedshard: nested too deeply") from error

@@ -38,7 +38,7 @@ def _lead(report: Report) -> Lead:
         f"{report.machine.name}?"
     )
     if not variant.lines:
-        return Lead(asked, "Predicted: none that is worth showing", "none: one run of the model")
+        return Lead(asked, "Predicted: no line worth showing", "none: one run of the model")
     line = variant.lines[0]
     parts, answer = [], []
     if (bounds := line.interval) is not None:

@@ -39,14 +39,14 @@ def doctor() -> None:
 @doctor.command(_JUDGE)
 @click.argument("host", required=False, type=click.Path(path_type=Path), metavar="[HOST.tar]")
 @path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
-@click.option("--live", is_flag=True, help="Also look at this host when a profile is given.")
-@number_option("--seconds", high=600, default=3, help="How long to look at this host.")
+@click.option("--live", is_flag=True, help="Judge this host too, when --perf is given.")
+@number_option("--seconds", high=600, default=3, help="Seconds between two readings of this host.")
 @path_option("--plan", help="Write a page of commands that make cpuset partitions.")
 @path_option("--html", help="Write an HTML page with a picture of the machine.")
 @click.option(
     "--batch",
     type=click.Choice(["nagios", "prometheus"]),
-    help="Print as a Nagios plugin does, or write metrics for Prometheus into the file of --out.",
+    help="Print the verdict as a Nagios plugin does, or write metrics for Prometheus to --out.",
 )
 @path_option(
     "--out",

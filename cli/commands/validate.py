@@ -21,8 +21,8 @@ def _factor(name: str, default: float, words: str) -> Decorator:
 
 @click.command()
 @click.argument("result", required=False, type=click.Path(path_type=Path))
-@_factor("--median", 1.25, "Largest median factor between prediction and measurement to accept.")
-@_factor("--worst", 2.0, "Largest factor of a single figure to accept.")
+@_factor("--median", 1.25, "Greatest median factor between prediction and measurement that passes.")
+@_factor("--worst", 2.0, "Greatest factor of a single figure that passes.")
 @LIMIT
 @JSON
 @OUT

@@ -59,7 +59,7 @@ def _verdict_notes(verdict: Verdict) -> list[tuple[str, str]]:
     outcome = {
         AGREE: f"predicted and measured agree: {ratios}",
         DISAGREE: f"predicted and measured DISAGREE: {ratios}",
-        CHANGED: f"none, since the host has changed; otherwise: {ratios}",
+        CHANGED: f"none, because the host has changed; the factors were: {ratios}",
     }
     notes.append(("verdict", outcome[verdict.outcome]))
     return notes
@@ -89,7 +89,7 @@ def _control_notes(verdict: Verdict) -> list[tuple[str, str]]:
     )
     if verdict.outcome == CHANGED:
         note += (
-            ": THIS HOST HAS CHANGED, or was busy, or is virtual and its CPUs moved. Nothing "
-            "follows for the model; measure the machine file again, or repeat this on an idle host"
+            ": THIS HOST HAS CHANGED, or was busy, or is virtual and its CPUs moved. This says "
+            "nothing about the model: measure the machine file again, or validate an idle host"
         )
     return [("control", note)]

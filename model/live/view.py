@@ -38,9 +38,8 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
     notes.append(
         (
             "spread",
-            f"median of {turns:.0f} turns per point; the widest point is "
-            f"{significant(low)} to {significant(high)} ns (10th and 90th "
-            "percentile)",
+            f"median of {turns:.0f} turns per point; the point that varies most has "
+            f"{significant(low)} to {significant(high)} ns (10th to 90th percentile)",
         )
     )
     bad = sum(1 for point in points if point.all_disturbed)
@@ -53,7 +52,7 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
         )
     if result.left_out:
         notes.append(
-            ("left out", f"{counted(result.left_out)}: time was up; --limit gives more of it")
+            ("left out", f"{counted(result.left_out)}: time was up; give a longer --limit")
         )
     return notes
 

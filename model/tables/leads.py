@@ -78,7 +78,7 @@ def figures_lead(result: Figures) -> Lead:
     ]
     asked = f"{result.title}: what does each layout change on {_place(result)}?"
     if not metrics:
-        return Lead(asked, "Nothing: no figure without the baseline, which was not run", ONE_RUN)
+        return Lead(asked, "Unknown: each figure needs the baseline, which was not run", ONE_RUN)
     metric = next((m for m in metrics if m.name in published), metrics[0])
     name = metric.name
     title, write = figure_words(result, name)

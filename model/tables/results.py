@@ -208,7 +208,7 @@ def _fitted(result: Result) -> str:
         if metric.name in (row.calibrated or ())
     ]
     if chosen:
-        return f"only {' and '.join(chosen)} was used to choose a parameter; the rest is predicted"
+        return f"{' and '.join(chosen)} calibrated a parameter; all other figures are predicted"
     return "nothing in the model was fitted to the published figures"
 
 

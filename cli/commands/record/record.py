@@ -90,11 +90,11 @@ def _given(ctx: click.Context, names: Sequence[str]) -> str | None:
 @click.option(
     "--exact",
     is_flag=True,
-    help="Run PROGRAM, compiled with 'schedshard cc', on the machine's own clock.",
+    help="Run PROGRAM, compiled with 'schedshard cc', on the simulated machine's own clock.",
 )
 @number_option("--seed", default=1, help="With --exact: the seed for the order of threads.")
 @number_option("--seeds", low=2, help="With --exact: give intervals over N seeds.")
-@number_option("--ops", help="PROGRAM does N operations: also give ns per operation.")
+@number_option("--ops", help="PROGRAM does N operations: report ns per operation, too.")
 @number_option(
     "--runs", high=1000, help="Run PROGRAM N times, for a gate's intervals [1; with a gate 5]."
 )

@@ -120,7 +120,7 @@ def _of_file(path: Path, table: LatencyTable, notes: list[str]) -> Topology:
         )
     if len(table.cpus) < len(topology.cpus):
         rest = sorted(set(topology.cpus) - set(table.cpus))
-        notes.append(f"no latencies of CPUs {label(rest)}: those of their class are used")
+        notes.append(f"CPUs {label(rest)} have no latencies: those of their class are used")
     return topology
 
 
@@ -180,7 +180,7 @@ def _add_costs(facts: Facts, costs: Costs | None, processor: str) -> list[str]:
     costs = vendor_costs(vendor_of(facts.name, processor))
     facts.add_costs(costs)
     add_usual_cycles(facts, "not in a latency table, usual for x86 servers")
-    known = f"that of machines by {costs.title}" if costs.protocol else "the model's default"
+    known = f"the one of machines by {costs.title}" if costs.protocol else "the model's default"
     return [f"the protocol is {known}, and costs in a core are usual values; --core gives both"]
 
 
