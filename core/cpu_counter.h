@@ -67,7 +67,7 @@ void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);
 #define CPU_COUNTER_NOTED 1ull /* the CPU's bit in @noted is set */
 #define CPU_COUNTER_ABOUT 2ull /* there is an estimate */
 
-/* Set the bit in @noted of a CPU that adds for the first time. Private to the two adds. */
+/* Set the bit in @noted of a CPU that adds for the first time. Private to the adds below. */
 void cpu_counter_note(struct cpu_counter *c, u32 cpu);
 
 /*
@@ -98,8 +98,8 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	/*
-	 * No load precedes this add: it would fetch the line shared. The acquire pairs with the
-	 * release in cpu_counter_note(): else a sum that comes after the add may miss the note.
+	 * No load precedes this add, because a load would fetch the line shared. The acquire pairs
+	 * with the release in cpu_counter_note(): else a sum after the add may miss the note.
 	 */
 	u64 was = port_fetch_add64_acquire(&c->line[cpu]->count, 4 * (u64)n);
 

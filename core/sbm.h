@@ -44,7 +44,7 @@ struct sbm {
 	uintptr_t at[];
 };
 
-/* The low bits of a line's address are 0 and can hold a position, so one load gives both. */
+/* The low bits of a line's address are 0, so one load gives the address and a position. */
 static_assert(PORT_CACHELINE >= SHARD_MAX_CAP, "a position fits below a line's address");
 
 /* The bit's position, from a CPU's entry in @at. */
@@ -53,13 +53,13 @@ static port_always_inline u32 sbm_pos(uintptr_t at)
 	return (u32)(at & (SHARD_MAX_CAP - 1));
 }
 
-/* The word of the bit, from such an entry. */
+/* The word that contains the bit, from a CPU's entry in @at. */
 static port_always_inline u64 *sbm_word(uintptr_t at)
 {
 	return (u64 *)(at & ~(uintptr_t)(SHARD_MAX_CAP - 1));
 }
 
-/* The bit's mask in that word, from such an entry. */
+/* The bit's mask in its word, from a CPU's entry in @at. */
 static port_always_inline u64 sbm_bit(uintptr_t at)
 {
 	return 1ull << sbm_pos(at);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * More of the sharded bitmap. Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() is
- * sbm_chunk_next() without a call. sbm_from_mask() sets no position beyond a shard's CPUs, as
- * shard_gather() returns none.
+ * Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() does what sbm_chunk_next() does, but
+ * without a call. sbm_from_mask() sets no position beyond a shard's CPUs, because shard_gather()
+ * returns none.
  *
- * Plain stores and the summary. shard_summary_note() has a barrier (S2) after an atomic operation
- * only. After the plain store of sbm_from_mask() it may read the summary while the new bit is still
- * in the store buffer. A cleaner would then clear the summary bit and miss the new one. So
- * sbm_more.h excludes searches, because only a search cleans.
+ * Plain stores and the summary. The barrier S2 of shard_summary_note() orders only an atomic
+ * operation. So after the plain store of sbm_from_mask() it may read the summary while the new bit
+ * is still in the store buffer. A cleaner would then clear the summary bit and miss the new bit.
+ * Therefore sbm_more.h excludes searches, because only a search cleans.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"

@@ -23,7 +23,7 @@
  *      The sum is at least the number of items that stay counted throughout the call. It is at most
  *      the number of items counted at any moment of the call. So shard_counter_is_zero() is never
  *      true while an item stays counted from before the call to its end. shard_counter_more_than(n)
- *      is never false while n + 1 items do.
+ *      is never false while n + 1 items stay counted.
  *   4. Unpaired use (an inc on one CPU, its dec on whichever CPU the thread runs then): places may
  *      be negative. Use only shard_counter_sum(), which then has only guarantee 1; is_zero and
  *      more_than stop early and would be wrong.
@@ -110,7 +110,7 @@ static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
 	shard_counter_add(c, cpu, 1);
 }
 
-/* Count one less; @cpu is as in the inc. */
+/* Count one less; in paired use for a CPU of the shard that the inc named. */
 static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, -1);
@@ -123,9 +123,9 @@ static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 s64 shard_counter_sum(const struct shard_counter *c);
 
 /*
- * Is the count greater than @n, 0 or more, in paired use? Returns true as soon as the sum exceeds
- * @n. Lines touched: that of @from_cpu's shard, then those of other shards, nearest first, until
- * the answer is known; all of them if the answer is false.
+ * Is the count greater than @n, which must be 0 or more? For paired use. Returns true as soon as
+ * the sum exceeds @n. Lines touched: that of @from_cpu's shard, then those of other shards, nearest
+ * first, until the answer is known; all lines if the answer is false.
  */
 bool shard_counter_more_than(const struct shard_counter *c, u32 from_cpu, s64 n);
 

@@ -15,7 +15,7 @@
  */
 bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 
-/* The first shard after @s that is on another node. Each such run is one allocation. */
+/* The first shard after @s that is on another node. Shards of one node are one allocation. */
 u32 shard_node_end(const struct shard_plan *plan, u32 s);
 
 /* A size rounded up to whole lines. */

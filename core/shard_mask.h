@@ -4,8 +4,8 @@
  * Ordering: none. A mask may change during a read, word by word; the caller owns a result.
  *
  * On a 32-bit machine a mask's word is in the low half of a u64. A run (struct shard_run) lies in
- * one word: a rotation of the u64 moves its bits to their positions, and the opposite one moves
- * them back into the low half.
+ * one word: a rotation of the u64 moves its bits to their positions, and the opposite rotation
+ * moves them back into the low half.
  */
 #ifndef SHARD_MASK_H
 #define SHARD_MASK_H
@@ -25,7 +25,7 @@ static inline u32 shard_mask_words(u32 nr_cpus)
 	return (nr_cpus + SHARD_MASK_BITS - 1) / SHARD_MASK_BITS;
 }
 
-/* Word @i of a mask of @nr_cpus bits, without the bits of the last word beyond them. */
+/* Word @i of a mask, without the bits of CPUs from @nr_cpus on. */
 static inline u64 shard_mask_word(const unsigned long *mask, u32 i, u32 nr_cpus)
 {
 	u32 left = nr_cpus - i * SHARD_MASK_BITS;

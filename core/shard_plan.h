@@ -37,7 +37,7 @@ static_assert(sizeof(struct shard_slot) == 8, "one scaled load finds a slot");
 struct shard_run {
 	u64 positions; /* one bit for every position */
 	u32 word;      /* which word of a cpumask */
-	u8 turn;       /* rotate a word right by this many bits to move them to their positions */
+	u8 turn;       /* a rotation of @word right by this many bits moves them to @positions */
 };
 
 /* The positions in a CPU's shard that are close to the CPU, its own included. */
@@ -63,7 +63,7 @@ struct shard {
 	u32 nr_cpus;			 /* 1..cap */
 	s32 node;			 /* -1: unknown */
 	s32 package;			 /* -1: unknown */
-	u32 llc; /* 0..nr_llcs-1 in topology order; also a part that a node or split_llc cuts off */
+	u32 llc; /* 0..nr_llcs-1 in topology order; parts that a node or split_llc cuts off count */
 	u32 nr_near; /* entries of @near in use */
 	/* LLC, node in package, package, machine; without levels that add no shard. */
 	struct shard_span near[SHARD_NEAR_LEVELS];
@@ -118,8 +118,8 @@ struct shard_near_iter {
 
 /*
  * Start a walk at a CPU's shard. Return: that shard. Then come the other shards of the same LLC,
- * node and package, and the rest. In each of these ranges the walk visits first the shards after
- * the first one, then those before it, each in rising order:
+ * node and package, and the rest. In each of these ranges the walk visits first the shards with
+ * higher numbers than the ones before, then those with lower numbers, both in rising order:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);
  *	do { ... } while (shard_near_next(&it, &s));

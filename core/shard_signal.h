@@ -46,9 +46,9 @@
 #define SHARD_WAIT_CLOSED    (1ull << 31) /* in the low half: nobody sleeps any more */
 #define SHARD_WAIT_NOTED_BIT 63		  /* the line is counted in @noted */
 #define SHARD_WAIT_NOTED     (1ull << SHARD_WAIT_NOTED_BIT)
-#define SHARD_WAIT_KEEP	     16 /* wakers of a shard that find nobody until one removes notes */
+#define SHARD_WAIT_KEEP	     16 /* so many wakers of a shard find nobody before one removes notes */
 
-#define SHARD_WAIT_AGAIN 0xffffffffu /* given to the first waiter: it claims again */
+#define SHARD_WAIT_AGAIN 0xffffffffu /* tells the first waiter to claim again */
 
 /* A place in the queue of waiters that ask one after the other; lib/claim_wait.c. */
 struct shard_wait_turn {

@@ -27,17 +27,18 @@
  * load by a control dependency, and so does C5. If C4 finds 0 after C5 and C2, no setter relies on
  * this cleaner: one with a later S1 sees C2's value, as above.
  *
- * S5 is for what a setter reads afterwards, such as the levels of CPUs that could take its task. A
- * searcher does something, has a full barrier, and then loads the summary as 0. So its load comes
- * before S3 or S4 in the word's order, and S5 makes the setter see what it did. Without S5 the
- * setter's read may come before S3: another CPU may mark the shard in between, and S3 sees that.
+ * S5 is for what a setter reads afterwards, such as the levels of CPUs that could take its task.
+ * Suppose that a searcher stores a level, executes a full barrier, and then loads the summary as 0.
+ * That load comes before S3 or S4 in the word's order, and S5 makes the setter see the level.
+ * Without S5 the setter's read may come before S3: another CPU may mark the shard in between, and
+ * S3 sees that mark.
  *
- * C1 admits one cleaner of a shard at a time. Of two, the one that saw an empty line could clear
- * "cleaning" just after the other one's C2 cleared "occupied".
+ * C1 admits one cleaner of a shard at a time. If there were two, the first could clear "cleaning"
+ * in C5 just after the second cleared "occupied" in C2.
  *
  * Both bits must be in ONE word. If a reader loads "occupied" first, from another word, it may see
  * 0 between C2 and C4. C4 then sets "occupied", C5 clears "cleaning", and the reader sees that as 0
- * too. The reverse order fails as well: cleaning = 0 before C1, occupied = 0 after C2.
+ * too. A reader that loads "cleaning" first may see it as 0 before C1, and "occupied" after C2.
  *
  * No CPU waits. A cleaner interrupted between C1 and C5 leaves "cleaning" set: until it continues,
  * every search reads the shard's line.

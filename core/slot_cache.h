@@ -23,7 +23,7 @@
 
 #define SLOT_CACHE_RING 8u		      /* places in a cache */
 #define SLOT_CACHE_MAX	(SLOT_CACHE_RING - 1) /* a thread that sees this many slots puts no more */
-#define SLOT_CACHE_STEP 15u		      /* @tail: a place more, and a put less */
+#define SLOT_CACHE_STEP 15u		      /* what a put adds to @tail */
 #define SLOT_CACHE_OFF	(1u << 30) /* @head where the kernel lacks port_heavy_barrier() */
 
 #define SLOT_CACHE_PLACE(tail) ((u32)((tail) / (SLOT_CACHE_STEP + 1)))
@@ -34,7 +34,7 @@
  * @tail: place of the next slot that the thread puts, times 16, plus how many it may put before it
  *	looks at @head again; the slots are at @head to the place before
  * @head: place of the next slot that another thread takes
- * @cpu: CPU number at which the thread claims and puts otherwise; the thread may change it
+ * @cpu: CPU number for claims and puts that go past the cache; the thread may change it
  * @set: the set
  * @next: the next cache of the set
  */

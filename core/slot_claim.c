@@ -7,10 +7,10 @@
  * take once. A slot that is free throughout the call keeps its home, because only a thread that
  * claimed it can put it elsewhere. So the search finds it there, or another slot before.
  *
- * With a limit, floor(limit * b / size) - floor(limit * a / size) of the slots [a, b) of a set of
- * @size count: the first ones of their word. Over all words this adds up to @limit, and while
- * @limit is at most @size no word gets more than its number of slots. Where homes follow, whether a
- * slot counts does not depend on its shard.
+ * With a limit, a word of the slots [a, b) may use its first floor(limit * b / size) -
+ * floor(limit * a / size) slots, where @size is the size of the set. Over all words this adds up to
+ * @limit, and while @limit is at most @size no word gets more than it has. Where homes follow,
+ * whether a slot may be used does not depend on its shard.
  */
 #include "slot_claim.h"
 #include "slot_steal.h"

@@ -3,8 +3,8 @@
  * A part gives each shard a range of its words. Where homes stay, the range is proportional to the
  * shard's share of the CPUs. The number of slots in a word is the largest power of two with which
  * each shard still gets a word: 64 if there are many slots, 1 if few. So slot numbers have no gaps,
- * and a shift finds the word of a slot. Where homes follow, each shard has a row of
- * words, with one bit per slot.
+ * and a shift finds the word of a slot. Where homes follow, each shard has a row of words, with one
+ * bit per slot.
  *
  * A free slot has one bit set, in a word of its home shard; a taken slot has none. A put sets one
  * bit. slot_claim.c has the other half of the argument why no two claims get the same slot.

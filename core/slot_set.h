@@ -37,7 +37,7 @@
 /* A CPU's own slot. Tables of these are indexed downwards from their end: slot_own_of(). */
 struct slot_own {
 	u64 *word; /* its word, NULL where the CPU's shard has no slot */
-	u64 at;	   /* its number * 64, plus its bit in the word: one load gives both */
+	u64 at;	   /* its number * 64, plus its bit in the word, so that one load suffices */
 };
 
 /* The bit in the word, from an entry's @at. */
@@ -105,7 +105,7 @@ struct slot_set {
 
 /* Flags of slot_set_alloc(). */
 #define SLOT_FOLLOW 1u /* homes follow; initially each shard has its share of the slots */
-#define SLOT_EMPTY  2u /* no slot is free before its first put, also of those that are added */
+#define SLOT_EMPTY  2u /* no slot is free before its first put, even if it is added later */
 
 /*
  * Make a set of slots 0 to @nr - 1, all free without SLOT_EMPTY; @nr is 1 or more. Return: NULL if
@@ -156,8 +156,8 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /*
- * slot_put_near() of @n slots. Puts neighbours in @slots that share a word in one atomic operation,
- * such as those that one slot_claim_n() returned. Ordering: a release of each slot.
+ * slot_put_near() of @n slots. Neighbours in @slots that share a word, such as the slots of one
+ * slot_claim_n(), take one atomic operation. Ordering: a release of each slot.
  */
 void slot_put_n(struct slot_set *s, u32 cpu, u32 n, const u32 *slots);
 
@@ -199,21 +199,21 @@ struct slot_tag {
 	u64 count; /* in the upper half */
 };
 
-/* The handle of a slot that the caller claimed. Ordering of these: none, unless said. */
+/* The handle of a slot that the caller claimed. Ordering: none, also of slot_handle_valid(). */
 static inline u64 slot_handle(const struct slot_tag *tag, u32 slot)
 {
 	return port_read64(&tag->count) | slot;
 }
 
-/* Has nobody ended the use? If the caller does not own the slot, somebody may do so right now. */
+/* Has nobody ended the use? Unless the caller owns the slot, a thread may end it right now. */
 static inline bool slot_handle_valid(const struct slot_tag *tag, u64 handle)
 {
 	return port_read64(&tag->count) == (handle & ~0xffffffffull);
 }
 
 /*
- * Make all handles of this use stale. Return: false, with no effect, if this one is. Ordering: a
- * full barrier.
+ * Make all handles of this use stale. Return: false, with no effect, if @handle already is stale.
+ * Ordering: a full barrier.
  */
 static inline bool slot_handle_end(struct slot_tag *tag, u64 handle)
 {

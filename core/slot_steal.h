@@ -8,11 +8,11 @@
 
 #include "slot_set.h"
 
-/* Claim up to @n slots, from the set alone, and from the set and its caches. */
+/* Claim up to @n slots: the first function from the set alone, the second also from its caches. */
 u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 
-/* The shard of number @i of @nr slots or words that all shards share: the inverse of share(). */
+/* The home of slot or word @i, if all shards share @nr of them. The inverse of share(). */
 static inline u32 slot_home(const struct shard_plan *plan, u32 i, u32 nr)
 {
 	u32 idx = (u32)port_div64((u64)plan->nr_possible * (i + 1) - 1, nr);
