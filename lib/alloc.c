@@ -9,8 +9,8 @@
  *  - A chunk is 64 KiB, aligned to 64 KiB: port_free() finds the chunk of a line by masking its
  *    address. Its first lines hold its header: a bit per line, set when used.
  *  - An object takes the first gap that is long enough; the search is short, because objects are
- *    few and small. Objects of more than a quarter of a chunk get their own mapping. Both functions
- *    decide by the size, which callers pass to both.
+ *    few and small. Objects of more than a quarter of a chunk get their own mapping. port_free()
+ *    knows such an object by its size.
  *  - port_free() unmaps a chunk when it frees the chunk's last object.
  *  - One lock protects everything: allocation is not a fast path.
  *

@@ -5,13 +5,13 @@
  * missed. A waker wakes one thread. If another waiter of the shard takes the signal first, the
  * woken thread finds 0 and sleeps again.
  *
- * That prefers near waiters, and threads that do not sleep. So a thread that has slept for
+ * These wake-ups prefer near waiters, and threads that do not sleep. So a thread that has slept for
  * PATIENCE_NS leaves its shard and enters a queue, first in, first out. The head of the queue asks
- * to be the first (shard_wait_ask()), and the next put gives it what was put. The others of the
- * queue sleep on words of their own. A thread that leaves the queue makes the next one ask. The
+ * to be the first (shard_wait_ask()), and the next put gives it the slot. The other threads in the
+ * queue sleep on words of their own. A thread that leaves the queue makes the next thread ask. The
  * lock protects the queue alone, and no put takes it.
  *
- * A cancelled thread leaves like one whose time has passed: whatever came for it goes to others.
+ * A cancelled thread leaves like one that timed out: its slot or signal goes to another waiter.
  */
 #include <errno.h>
 #include <limits.h>

@@ -3,17 +3,17 @@
  * checked.h - checks claims and puts, for programs under test; schedshard.h includes it.
  *
  * In a program that is compiled with -DSCHEDSHARD_CHECKED, a put of a slot that is already free in
- * its set ends the program. So that this holds for puts into a thread's cache as well, they pass
- * it by and go to the set. A put of a number that does not exist in the set ends the program, too,
- * and so does a claim or a count for a CPU that does not exist there. A line on stderr shows the
- * file and line of the call, and who last put or claimed the thing:
+ * its set ends the program. For this check, a put into a thread's cache goes to the set instead. A
+ * put of a number that the set does not have ends the program, too, and so does a claim or a count
+ * for a CPU that the plan does not have. A line on stderr shows the file and line of the call, and
+ * which call last put or claimed the slot:
  *
  *	schedshard: pool.c:31: slot 3 is put, but it is free: thread 812 put it at pool.c:30
  *
  * In a program that is compiled with -fsanitize=thread, ThreadSanitizer knows that a put releases
  * and a claim acquires, whether or not it can see into the library.
  *
- * Concurrency: as the calls without it.
+ * Concurrency: as without the checks.
  */
 #ifndef SCHEDSHARD_CHECKED_H
 #define SCHEDSHARD_CHECKED_H
@@ -29,10 +29,10 @@ extern "C" {
 /* End the program: a set or counter has no such slot or CPU. */
 void shard_watch_unknown(const char *kind, u32 what, const char *file, int line);
 
-/* Note who put something; end the program if it is @free. */
+/* Note who put a slot; end the program if the slot is already @free. */
 void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int line);
 
-/* Note who claimed something, and who destroys a set. */
+/* Note who claimed a slot; forget the notes of a set that is destroyed. */
 void shard_watch_claim(const void *set, u32 what, const char *file, int line);
 void shard_watch_forget(const void *set);
 

@@ -9,15 +9,15 @@
  *	...
  *	slot_put_wake(tags, waiters, (u32)slot, shard_this_cpu());
  *
- * If threads may wait for a set, every put must be of the waking kind, or be followed by
- * shard_wait_wake_near(). Then no wake-up is lost; shard_wait.c explains why. While no thread
- * waits, such a put reads one more line, but does not write it. A few puts after the last waiter
- * has left look for waiters in a line of each last-level cache.
+ * If threads may wait for a set, every put must be one of those below, which wake, or be followed
+ * by shard_wait_wake_near(). Then no wake-up is lost; shard_wait.c explains why. While no thread
+ * waits, such a put reads one line more than slot_put_near(), but does not write that line. After
+ * the last waiter has left, a few puts look for waiters in a line of each last-level cache.
  *
  * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
  * thread that has slept for 1 ms enters a queue, first in, first out. From then on every put gives
- * the slot that it returns to the head of the queue. So of the puts that begin later, at most one
- * goes to each thread in front of a queued thread before that thread has its slot.
+ * its slot to the head of the queue. So a queued thread waits for at most one later put per thread
+ * in front of it, and gets the slot of the next put.
  *
  * shard_wait_close() ends all waiting. Waiting is a cancellation point of pthread_cancel(); a
  * cancelled waiter passes on the slot that was meant for it.
@@ -59,7 +59,7 @@ void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
 /* slot_put_n() that wakes as many waiters. Context, ordering: as slot_put_wake(). */
 void slot_put_n_wake(struct slot_set *s, struct shard_wait *w, u32 cpu, u32 n, const u32 *slots);
 
-/* slot_cache_put() that wakes a waiter: if any thread waits, it gets a slot. */
+/* slot_cache_put() that wakes a waiter: if any thread waits, a waiter gets a slot. */
 void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
 
 /**
@@ -79,8 +79,9 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
  *	if (slot < 0 && errno == EAGAIN)
  *		call it again once poll() says that p->fd is readable
  *
- * After EAGAIN it is in the queue of threads that waited for 1 ms. So a slot may be kept for it,
- * and the threads behind it wait until its program calls slot_poll_claim() or slot_poll_free().
+ * After EAGAIN the slot_poll is in the queue of threads that have slept for 1 ms. So a slot may be
+ * kept for it, and the threads behind it wait until slot_poll_claim() or slot_poll_free() is
+ * called.
  */
 struct slot_poll {
 	struct slot_set *set;

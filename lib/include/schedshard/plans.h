@@ -79,8 +79,8 @@ int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_er
  * affinity has changed, shard_this_cpu() may return a hole. A claim or a search may start at a
  * hole, but a hole has no bit, so threads should use shard_plan_this_cpu() instead. Call this
  * function before threads are bound. After the affinity has changed, the next call returns another
- * plan. Since plans are never freed, only SHARD_MAX_ALLOWED such plans are made; after that the
- * function returns the plan of all CPUs.
+ * plan. Since plans are never freed, the function makes only SHARD_MAX_ALLOWED such plans; after
+ * that it returns the plan of all CPUs.
  *
  * Return: as shard_plan_here_cap().
  */
@@ -92,7 +92,7 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
  *
  * Reads two files if no CPU came or went since the last call, else /sys as for the first plan.
  * Existing structures keep their plan. Later calls to create structures and to shard_plan_here()
- * use the new one.
+ * use the new plan.
  *
  * Return: 1 if there is a new plan, or a first one, and 0 if the current plan is still right. Else
  * as shard_plan_here(), and the current plan stays.
@@ -100,8 +100,8 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
 int shard_plan_refresh(struct shard_err *err);
 
 /*
- * The number of the current plan, which is 0 before the first plan, and 1 for it. Each
- * shard_plan_refresh() that makes a plan increments it.
+ * The number of the current plan: 0 before there is a plan, 1 for the first plan. Each
+ * shard_plan_refresh() that makes a plan increments the number.
  */
 u32 shard_plan_generation(void);
 
@@ -117,9 +117,9 @@ const char *shard_plan_how(void);
 
 /*
  * How many workers are useful: the number of CPUs of a plan on which the calling thread may run
- * now. It is lower if cpu.max of the thread's cgroup (version 2) or of a parent grants less time
- * (rounded up). At least 1; plan->nr_possible if the kernel does not say. The number changes with
- * cpusets, hot-plug, affinity and cgroups. Reads a few files.
+ * now. It is lower if cpu.max of the thread's cgroup (version 2) or of a parent grants the time of
+ * fewer CPUs (rounded up). At least 1; plan->nr_possible if the kernel does not say. It changes
+ * with cpusets, hot-plug, affinity and cgroups. Reads a few files.
  */
 u32 shard_nr_allowed(const struct shard_plan *plan);
 

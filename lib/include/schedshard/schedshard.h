@@ -7,7 +7,7 @@
  *
  * libschedshard needs only the C library.
  *
- * Contents; beginners need the first one only:
+ * Contents; beginners need only create.h:
  *
  *   create.h         a set, a counter, slots for this machine, in one call
  *   plans.h          the plans of this machine, and what to do when its CPUs change
@@ -20,7 +20,7 @@
  *   slot_cache.h     a thread's cache of slots, which other threads can take
  *   shard_counter.h  a count: is there any?
  *   cpu_counter.h    a count for statistics, by plain stores
- *   ordered.h        releases and acquires, for what a bit or a count stands for
+ *   ordered.h        operations that release or acquire the object of a bit or a count
  *   checked.h        finds wrong puts, and reports claims to ThreadSanitizer
  *   shard_summary.h  a bit per shard above an sbm
  *   port.h           types, atomics and barriers of the inline functions
@@ -43,7 +43,7 @@
  *
  *   any: with every call of the row that is not "alone". alone: with no other call. one per CPU:
  *   the caller serialises the calls for one CPU, for example by a lock or by a bound thread. (1)
- *   detach; a counter needs no alloc. (2) cpu_counter_add_any(): any.
+ *   only detach, because a counter needs no alloc. (2) cpu_counter_add_any(): any.
  */
 #ifndef SCHEDSHARD_SCHEDSHARD_H
 #define SCHEDSHARD_SCHEDSHARD_H

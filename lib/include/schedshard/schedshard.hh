@@ -86,7 +86,7 @@ inline CpuCounter make_cpu_counter(u32 batch = 0)
 	return owned(cpu_counter_create(batch), "cpu_counter_create");
 }
 
-/* @follow: homes follow the last user. @empty: none is free before its first put. */
+/* @follow: homes follow the last user. @empty: no slot is free before its first put. */
 inline SlotSet make_slot_set(u32 nr, bool follow = false, bool empty = false)
 {
 	struct shard_create_opts opts = {};
@@ -97,8 +97,8 @@ inline SlotSet make_slot_set(u32 nr, bool follow = false, bool empty = false)
 }
 
 /*
- * A claimed slot, or none if @nr is negative. It goes back at the end of the scope, with @w also to
- * a waiter.
+ * A claimed slot, or no slot if @nr is negative. The destructor puts the slot, and with @w wakes a
+ * waiter.
  */
 class Slot
 {
