@@ -42,7 +42,7 @@ static const struct argp_option option[] = {
 	{ "pairs", KEY_PAIRS, "A:B,...", 0, "ping-pong: pairs of CPUs", 0 },
 	{ "op", KEY_OP, "NAME,...", 0, "operations (default: all)", 0 },
 	{ "repeats", KEY_REPEATS, "N", 0, "turns of each point (default: 15)", 0 },
-	{ "limit", KEY_LIMIT, "SECONDS", 0, "begin no turn after that time (default: 50)", 0 },
+	{ "limit", KEY_LIMIT, "SECONDS", 0, "begin no turn after this (default: 50 s)", 0 },
 	{ "progress", KEY_PROGRESS, NULL, 0, "lines 'progress DONE TOTAL' on stderr", 0 },
 	{ "list", KEY_LIST, NULL, 0, "print the operations as JSON", 0 },
 	{ 0 },

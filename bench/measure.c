@@ -76,7 +76,7 @@ static const struct argp_option option[] = {
 	  0 },
 	{ "pairs", PAIRS, "A:B,...", 0, "measure these pairs only, in this order", 0 },
 	{ "limit", LIMIT, "SECONDS", 0,
-	  "time for all: operations get a third, and the rest is for pairs", 0 },
+	  "time for all measurements: operations get a third, pairs the rest", 0 },
 	{ "samples", SAMPLES, "N", 0,
 	  "runs of each measurement, of which the lower quartile counts (default: 50)", 0 },
 	{ "home", HOME, "A:B@H", 0,

@@ -119,7 +119,7 @@ static void take_off_no_release(uint32_t cpu)
 	EXPLORE_CASE(name_, title_, kind_, 2, max, setup, body_, NULL, .weak = true)
 
 const struct explore_case explore_handover_cases[] = {
-	CASE("handover-set", "sbm_set_release() to sbm_test_acquire(), in any order", "core", 3,
+	CASE("handover-set", "sbm_set_release() to sbm_test_acquire() (model weak)", "core", 3,
 	     set_bit_whole),
 	CASE("handover-clear", "sbm_clear_release() to sbm_test_acquire()", "core", 3,
 	     clear_bit_whole),

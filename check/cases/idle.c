@@ -89,8 +89,8 @@ static void told(uint32_t cpu)
 	} else if (cpu == last) {
 		bool known = explore_ghost_get(TOLD);
 
-		explore_check(!known || ops->any(set, 2), "a CPU had entered, any() said no");
-		explore_check(!known || walk_finds(0), "a CPU had entered, the walk left it out");
+		explore_check(!known || ops->any(set, 2), "any() is false after a CPU entered");
+		explore_check(!known || walk_finds(0), "a walk missed a CPU that entered before");
 	} else {
 		come_and_go();
 	}
