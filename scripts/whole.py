@@ -20,7 +20,7 @@ import sys
 import tempfile
 import textwrap
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -116,7 +116,7 @@ def text_of(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# SPDX-License-Identifier: (MIT OR GPL-2.0-only)",
         "# Made by scripts/whole.py from whole.toml: predicted operations per second, after to",
-        "# before, and the hottest object before. guest: predicted by `kernel c2c`, by hand.",
+        "# before, and the hottest object before.",
         "predicted = [",
     ]
     for row in rows:
@@ -133,22 +133,28 @@ def signed(effect: float) -> str:
     return f"{effect - 1:+.1%}" if effect < 2 else f"x {effect:.2f}"
 
 
-def table(wholes: Sequence[Whole], recorder: str) -> list[str]:
-    """Return the table of a recorder, worst first."""
+def table(wholes: Sequence[Whole], heads: Mapping[str, str]) -> list[str]:
+    """Return the table of some recorders, with their heads; worst by the first one comes first."""
+    columns = "".join(f" {head} | error |" for head in heads.values())
     made = [
-        "| pair | published | predicted | error | part of the effect | sign | object |",
-        "|---|---|---|---|---|---|---|",
+        f"| pair | published |{columns} sign | object |",
+        "|---|---|" + "---|---|" * len(heads) + "---|---|",
     ]
-    mine = [whole for whole in wholes if recorder in whole.predicted]
-    for row in sorted(mine, key=lambda row: -row.factor(recorder)):
-        part = row.part(recorder)
-        name = row.objects.get(recorder, "") or "none"
+    first = next(iter(heads))
+    mine = [whole for whole in wholes if set(heads) <= set(whole.predicted)]
+    for row in sorted(mine, key=lambda row: -row.factor(first)):
+        cells = [f"{signed(row.predicted[name])} | {row.factor(name):.2f}" for name in heads]
+        signs = ["right" if row.sign_right(name) else "wrong" for name in heads]
+        objects = [
+            "right"
+            if row.object_right(name)
+            else f"{row.objects.get(name) or 'none'}, not {row.object}"
+            for name in heads
+        ]
+        cells += ["; ".join(dict.fromkeys(words)) for words in (signs, objects)]
         made.append(
             f"| [{row.name}]({row.link}){' (chosen)' * row.chosen} | {signed(row.published)} | "
-            f"{signed(row.predicted[recorder])} | {row.factor(recorder):.2f} | "
-            f"{'' if part is None else f'{part:.0%}'} | "
-            f"{'right' if row.sign_right(recorder) else 'wrong'} | "
-            f"{'right' if row.object_right(recorder) else f'{name}, not {row.object}'} |"
+            f"{' | '.join(cells)} |"
         )
     return made
 
@@ -176,8 +182,7 @@ def page_with(page: str, data: Mapping[str, Any], wholes: Sequence[Whole]) -> st
     )
     made = {
         "whole-first": textwrap.wrap(first, 120),
-        "whole-exact": table(wholes, "exact"),
-        "whole-emulator": table(wholes, "emulator"),
+        "whole-programs": table(wholes, {"exact": "model's clock", "emulator": "emulator"}),
         "whole-kernel": not_run(data["kernel"], {whole.name for whole in wholes}),
     }
     for name, lines in made.items():
@@ -208,30 +213,34 @@ def draw(wholes: Sequence[Whole]) -> None:
     Image.open(drawn).convert("RGB").quantize(64).save(PLOT, optimize=True)
 
 
+def predicted_programs(
+    data: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], only: str | None
+) -> Iterator[Mapping[str, Any]]:
+    """Predict the pairs of programs but the known ones, or those of one program."""
+    with tempfile.TemporaryDirectory() as folder:
+        programs = compiled(Path(folder))
+        for pair in data["pair"]:
+            if pair["case"] == (only or pair["case"]):
+                row = known.get(pair["name"])
+                yield row or predict(pair, data["place"][pair["place"]], programs)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Predict, and write or print."""
     only = dict(pairwise(arguments)).get("--only")
     data = tomllib.loads(PAIRS.read_text(encoding="utf-8"))
-    if "--page" not in arguments:
-        pairs = [pair for pair in data["pair"] if pair["case"] == (only or pair["case"])]
-        kept = tomllib.loads(PREDICTED.read_text(encoding="utf-8")) if PREDICTED.exists() else {}
-        old = {row["name"]: row for row in kept.get("predicted", [])}
-        guests = [row for row in old.values() if "guest" in row]
-        known = old if "--new" in arguments else {}
-        rows: list[dict[str, Any]] = []
-        with tempfile.TemporaryDirectory() as folder:
-            programs = compiled(Path(folder))
-            for pair in pairs:
-                row = known.get(pair["name"])
-                rows.append(row or predict(pair, data["place"][pair["place"]], programs))
-                if not only:
-                    PREDICTED.write_text(text_of([*rows, *guests]), encoding="utf-8")
-        if only:
-            for pair, row in zip(pairs, rows, strict=True):
-                print(f"{pair['name']}: published {signed(effect_of(pair))}, predicted "
-                      f"{signed(row['exact'])} and {signed(row['emulator'])}")  # fmt: skip
-            return
-    wholes = read_whole(data, tomllib.loads(PREDICTED.read_text(encoding="utf-8")))
+    known = {row["name"]: row for row in tomllib.loads(PREDICTED.read_text())["predicted"]}
+    if only:
+        effects = {pair["name"]: effect_of(pair) for pair in data["pair"]}
+        for row in predicted_programs(data, {}, only):
+            print(f"{row['name']}: published {signed(effects[row['name']])}, predicted "
+                  f"{signed(row['exact'])} and {signed(row['emulator'])}")  # fmt: skip
+        return
+    made = predicted_programs(data, known if "--new" in arguments else {}, None)
+    for row in () if "--page" in arguments else made:
+        known[row["name"]] = row
+        PREDICTED.write_text(text_of(list(known.values())), encoding="utf-8")
+    wholes = read_whole(data, {"predicted": list(known.values())})
     for path in PAGES:
         page = page_with(path.read_text(encoding="utf-8"), data, wholes)
         path.write_text(page, encoding="utf-8")

@@ -49,11 +49,6 @@ class Whole:
         """Return the factor between the predicted and the published effect, at least 1."""
         return math.exp(abs(math.log(self.predicted[recorder] / self.published)))
 
-    def part(self, recorder: str) -> float | None:
-        """Return the part of the effect that is predicted, in logarithms; None for no effect."""
-        effect = math.log(self.published)
-        return None if not _sign(self.published) else math.log(self.predicted[recorder]) / effect
-
     def sign_right(self, recorder: str) -> bool:
         """Return whether the workload becomes faster, slower or neither, as published."""
         return _sign(self.predicted[recorder]) == _sign(self.published)
