@@ -3,7 +3,7 @@
  * Each receiver has its own socket, to which all senders of its group write. A thread makes one
  * system call at a time, and repeats a call that had to wait.
  *
- * hackbench ends after a number of messages. This one runs until @over, so that every variant is
+ * hackbench ends after a number of messages. This experiment runs until @over, so every variant is
  * measured over the same time.
  */
 #include "hackbench.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The pool of claim_slots.c with a cache per thread, twice the slots, and initially one slot in
- * each cache. There are two kinds of caches: ours, whose slots others can take, and a plain one
+ * each cache. There are two kinds of caches: ours, whose slots others can take, and a plain cache
  * over a shared stack, like that of DPDK's mempool, whose slots others cannot take. The stack's
  * head contains a count of changes, so that a compare-and-swap fails if a slot was taken and put
  * back meanwhile. Each slot's link to its successor is on a separate line.

@@ -3,7 +3,7 @@
  * Statistics counters of other libraries, written from their behaviour. Each thread has a line.
  *
  * Split, as liburcu counts the items of its hash table: a locked add on the thread's line, which a
- * pointer leads to. When its result says so, the thread moves 1024 to the global count by another
+ * pointer leads to. At each multiple of 1024 the thread moves 1024 to the global count by another
  * locked add. A read loads the global count, which misses up to 1023 per line.
  *
  * Cached, as folly's ThreadCachedInt: plain adds to the thread's line; every 1000th add moves them

@@ -2,7 +2,7 @@
 /*
  * Slots never mix two rounds of the wheel. An event enters the wheel only if its slot number is
  * less than WHEEL_SLOTS ahead of the slot of the event popped last, and no event is before that
- * one. So two events of the wheel have the same slot number, or different ones modulo WHEEL_SLOTS.
+ * one. So if two events of the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
  */
 #include "events.h"
 

@@ -6,9 +6,9 @@
  * The layout keeps the state of the walk, and its file says why no request is lost. A request
  * starts a walk, or makes a walk under way begin another round. The walk is one interrupt.
  *
- * A CPU that knows which queues have tasks for it sends each an interrupt instead. An interrupt
- * that is under way already serves both requests, because the CPU that receives it clears its bit
- * before it pushes.
+ * A CPU that knows which queues have tasks for it sends an interrupt to each of these queues' CPUs
+ * instead. An interrupt that is already under way serves a second request too, because the CPU that
+ * receives the interrupt clears its bit before it pushes.
  */
 #include "rq.h"
 

@@ -6,13 +6,13 @@
  * - level: the queue's highest RT level, running task included. Only a change of it reaches the map
  *   (set_level): rises in enqueue, drops in dequeue.
  * - pushable: RT tasks that are queued, do not run, and may run elsewhere. In Linux the CPU is in
- *   the overload set while there is one. A task woken on an idle CPU is pushable for the short time
- *   until it runs there. So every wake-up of a task that may migrate sets and clears its CPU's
- *   overload, which is half of the contention of the overload count. A layout may want only CPUs
- *   where a task really waits, see update_overload().
+ *   the overload set while its queue has such a task. A task woken on an idle CPU is pushable for
+ *   the short time until it runs there. So every wake-up of a task that may migrate sets and clears
+ *   its CPU's overload, which is half of the contention of the overload count. A layout may want
+ *   only CPUs where a task really waits, see update_overload().
  * - the flag `overloaded`: read when the queue comes to have two or more tasks, written if it was
  *   not set. At each change the RT class takes all its tasks out of the count and puts them back.
- *   So it reads the flag at every change that leaves two.
+ *   So it reads the flag at every change that leaves two or more.
  */
 #include "rq.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. The checker decides what is right, and the result shows that it ran.
+ * Random operations. The checker decides what is right, and the result shows that the checker ran.
  */
 #include "cases.h"
 
