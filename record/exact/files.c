@@ -2,8 +2,8 @@
 /*
  * Files of signalfd(). They belong to the kernel, which does not know what signals this library
  * holds back for a thread. So the mask of each such file contains one more signal, FLAG. Before the
- * kernel checks files for a thread, FLAG is made pending if this library holds a signal of such a
- * file for it. So poll(), select() and epoll need no code of their own.
+ * kernel checks files for a thread, this library makes FLAG pending if it holds a signal of such a
+ * file for the thread. So poll(), select() and epoll need no code of their own.
  */
 #include "files.h"
 

@@ -12,11 +12,12 @@
  * The signal of a fault is for the thread that caused it. Its handler, or the default action, runs
  * at once.
  *
- * Why no signal is lost: came() alone notes and arrived() alone takes. A standard signal has a bit.
- * A second one before the first is taken merges with it, as in the kernel. Real-time signals have a
- * ring, and are dropped only if more than RING come between two hooks. When MOST signals wait to be
- * handled, arrived() leaves the others where they are, and pthread_kill() returns EAGAIN. A signal
- * that all threads block stays in the kernel, so that signalfd() and sigpending() see it.
+ * Why no signal is lost: only came() notes signals, only arrived() takes them. A standard signal
+ * has a bit. A second one before the first is taken merges with it, as in the kernel. Real-time
+ * signals have a ring, and are dropped only if more than RING come between two hooks. When MOST
+ * signals wait to be handled, arrived() leaves the others where they are, and pthread_kill()
+ * returns EAGAIN. A signal that all threads block stays in the kernel, so that signalfd() and
+ * sigpending() see it.
  */
 #include "masks.h"
 

@@ -4,8 +4,9 @@
  * with waiters. All words of a mutex lie in one line or two. A mutex with priority inheritance is a
  * plain one here, because threads have no priorities.
  *
- * A robust mutex of a thread that ends goes to the next locker as inconsistent: its owner is DIED.
- * If it is unlocked while inconsistent, its owner is GONE. A thread's robust mutexes form a list.
+ * A robust mutex of a thread that ends goes to the next locker as inconsistent: its member owner is
+ * DIED. If that locker unlocks it while it is inconsistent, the member is GONE. A thread's robust
+ * mutexes form a list.
  */
 #include <limits.h>
 

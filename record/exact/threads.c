@@ -6,7 +6,7 @@
  * with its thread-local memory. At the end the real thread gets its stack back and returns.
  *
  * Why that is right: at any time only one host thread uses a given stack. The real thread leaves it
- * before it says that it is parked, and returns to it after the simulation has left it for good.
+ * before it reports that it is parked, and returns to it after the simulation has left it for good.
  * While parked, it calls nothing that uses thread-local memory, because the simulation uses that.
  */
 #include <errno.h>

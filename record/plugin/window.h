@@ -5,7 +5,7 @@
  *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says
  *                      why it comes before the window); window_open() calls it if the guest has not
  *   window_open(), window_close()
- *   window_end()       when the emulator ends, whatever was open then
+ *   window_end()       when the emulator ends, whether or not a window is open
  *   window_finish()    the same for a program, whose result is complete; once
  *
  * All but the last two in the thread of the vCPU that executed the mark.

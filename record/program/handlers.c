@@ -4,7 +4,8 @@
  *
  * QEMU before 8.1 starts a handler with a stack pointer that is 8 bytes off. Code that stores whole
  * vector registers there, as snprintf() does, then ends in SIGSEGV. So each handler is called by
- * run(), which aligns the stack. If the program asks for its handler, it gets its own, not run().
+ * run(), which aligns the stack. If the program asks for its handler, it gets the one that it set,
+ * not run().
  *
  * A handler is stored before the kernel is asked to use it. A signal that arrives in between
  * already runs the new handler.
