@@ -6,8 +6,8 @@
  * end of one turn of the first player to the end of another. In between there is an equal number of
  * turns of the other player, so a store that a store buffer delays counts exactly once.
  *
- * The first game of a pair is short; from its time follows how many turns fill the budget. The
- * players know the number before they begin, so neither waits forever.
+ * The first game of a pair is short; its time determines how many turns fill the budget. The
+ * players know that number before they begin, so neither waits forever.
  */
 #include "live.h"
 #include "sample.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-peers: compares the library's set of CPUs with those of others, with one thread on
- * this host. The sets are for the CPUs of a machine file. schedshard-live compares operations of
- * several threads at once.
+ * schedshard-peers: compares the library's set of CPUs with the sets of other libraries, with one
+ * thread on this host. The sets are for the CPUs of a machine file. schedshard-live compares
+ * operations of several threads at once.
  *
  * The sets take turns. In every round each runs for about TURN_NS, one right after the other, and
  * its time is divided by the library's in the same round. So a disturbance that lasts a whole round
