@@ -101,7 +101,7 @@ def require(*names: str, then: str = "") -> None:
 def reason(output: str) -> str:
     """Return the line of a failed program's output that gives the reason, the first with an error.
 
-    Many programs continue after that, and end with a line that only reports the failure. A line
+    Many programs continue after an error, and end with a line that only reports the failure. A line
     that ends in a colon is returned with the next one.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]

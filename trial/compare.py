@@ -21,7 +21,7 @@ Predictions = Mapping[tuple[str, str], float]  # ratios by a figure's name and p
 
 @dataclass(frozen=True)
 class Ratio:
-    """A figure of two kernels. ``ratio`` is the second one's, with its 95% interval.
+    """A figure of two kernels. ``ratio`` is the second by the first, with its 95% interval.
 
     The interval has no ends if a kernel had one run, and there is no ratio if a run gave 0.
     """

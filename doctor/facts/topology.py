@@ -59,7 +59,7 @@ class _Read:
 
 
 def cpu_map(text: str) -> str:
-    """Return a mask such as 00000000,000000ff as a list. A ValueError names the error."""
+    """Return the list of CPUs of a mask such as 00000000,000000ff. A ValueError names the error."""
     words = text.strip(" \t\n\0").split(",")
     if not all(re.fullmatch(r"[0-9a-f]{1,8}", word) for word in words):
         raise ValueError(f"'{clean(text[:40])}' is not a mask of CPUs")

@@ -106,7 +106,7 @@ class _Findings:
                 )
 
     def lines(self) -> None:
-        """Add findings for the lines of perf c2c: those known by offsets, then by functions."""
+        """Add findings for lines of perf c2c, first by known offsets, then by functions."""
         known = known_lines(self.profile, self.catalogue)
         sure = {id(entry_line.line) for entry_line in known}
         others = [

@@ -2,7 +2,7 @@
 """The finding for a root domain: what its shared lines cost, and which remedy would save how much.
 
 The severity follows from what a remedy saves, as a share of the machine's CPU time. A small gain is
-not a finding, and neither is one that only another kernel would bring.
+not a finding, and neither is a gain that only another kernel brings.
 """
 
 from __future__ import annotations

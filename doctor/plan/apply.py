@@ -338,7 +338,7 @@ def apply(rows: list[Wanted], kernel: Kernel, path: Path = JOURNAL, again: bool 
 
 
 def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
-    """Restore what was there before apply, however far that came, and return what was done."""
+    """Restore the state before apply, even if apply was interrupted. Return what was done."""
     with _locked(path):
         _take_back(kernel, Journal.read(path).writes)
         path.unlink()
@@ -367,7 +367,7 @@ def _take_back(kernel: Kernel, writes: list[list[str]], why: str = "") -> None:
 
 
 def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:
-    """Return what the kernel has in place of apply's partitions; empty if it has them all."""
+    """Return how the kernel's state differs from apply's partitions, a line for each difference."""
     domains = kernel.domains()
     wrong = []
     for row in Journal.read(path).rows:

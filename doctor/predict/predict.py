@@ -3,9 +3,9 @@
 
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
 sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
-waits for the lines. So the sleep is shortened until the simulation reaches that rate. The sleep is
-an uncertain input as well, by model_error(). Where lines are nearly saturated, the sleep decides
-the cost.
+waits for the lines. So this file shortens the sleep until the simulation reaches that rate. The
+sleep is an uncertain input too, by model_error(). Where lines are nearly saturated, the sleep
+decides the cost.
 """
 
 from __future__ import annotations

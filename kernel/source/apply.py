@@ -31,7 +31,7 @@ def apply_steps(layout: Layout, name: str, steps: Sequence[Step]) -> Applied:
 
 
 def try_edits(layout: Layout) -> tuple[int, int]:
-    """Return how many edits of the series apply to the base, and how many it has.
+    """Return how many edits of the series apply to the base, and how many edits there are.
 
     If one does not apply, deltas() raises an error that names it.
     """

@@ -29,7 +29,7 @@ class Wanted:
 
 
 class NotThereError(UserError):
-    """The mirror does not have the package, or no longer."""
+    """The mirror does not have the package, or no longer has it."""
 
 
 def mirror(archive: str) -> str:

@@ -55,7 +55,7 @@ def trial(
     result: Path | None,
     machine: str | None,
 ) -> None:
-    """Make one file that boots stock and ours in turn, and measures both.
+    """Make one file that boots the stock and the patched kernel in turn, and measures both.
 
     It needs no disk and no network. It writes its result to the console, and to a FAT partition
     with the label SCHEDTRIAL if there is one. Build both kernels first: 'kernel build --variant

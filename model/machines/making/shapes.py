@@ -63,7 +63,7 @@ class Counts:
     def topologies(self, cpus: tuple[int, ...]) -> Iterator[Topology]:
         """Yield the places of the CPUs for each way of numbering: most usual first.
 
-        First threads of all cores first; siblings as neighbours; and packages in turn.
+        The ways: one thread of each core first; siblings as neighbours; packages in turn.
         """
         numberings = ["threads-last", *(["threads-adjacent"] if self.threads > 1 else [])]
         for numbering in numberings:

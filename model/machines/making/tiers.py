@@ -42,7 +42,7 @@ UNITS = (
 
 @dataclass(frozen=True)
 class Tier:
-    """Groups of ``count`` units. ``inside``: the pairs that this is the smallest tier to join."""
+    """Groups of ``count`` units. ``inside``: the pairs for which it is the smallest tier."""
 
     name: str
     unit: str
