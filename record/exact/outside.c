@@ -22,6 +22,7 @@
 #include "cancel.h"
 #include "files.h"
 #include "masks.h"
+#include "modules.h"
 #include "pass.h"
 #include "real.h"
 #include "timers.h"
@@ -37,6 +38,13 @@ bool outside_stuck(void)
 {
 	if (!masks_await(exact.strangers ? futex_look : NULL))
 		result_deadlock();
+	return true;
+}
+
+bool outside_from(const void *pc)
+{
+	if (modules_hooked(pc))
+		exact_self->from = pc;
 	return true;
 }
 
@@ -248,18 +256,18 @@ static ssize_t read_signals(int file, void *into, size_t size)
 
 API ssize_t read(int file, void *into, size_t size)
 {
-	if (exact_on() && files_have(file))
+	if (outside_on() && files_have(file))
 		return read_signals(file, into, size);
-	if (exact_on() && !wait_to_read(file))
+	if (outside_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(read)(file, into, size));
 }
 
 API ssize_t readv(int file, const struct iovec *into, int n)
 {
-	if (exact_on() && n > 0 && files_have(file))
+	if (outside_on() && n > 0 && files_have(file))
 		return read_signals(file, into->iov_base, into->iov_len);
-	if (exact_on() && !wait_to_read(file))
+	if (outside_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(readv)(file, into, n));
 }
@@ -271,7 +279,7 @@ API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
 	size_t done = 0;
 	ssize_t n;
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(recvfrom)(file, into, size, flags, from, length));
 	/* With MSG_WAITALL the first part would wait for the rest. */
 	do {
@@ -293,21 +301,21 @@ API ssize_t recv(int file, void *into, size_t size, int flags)
 
 API ssize_t recvmsg(int file, struct msghdr *into, int flags)
 {
-	if (exact_on() && !wait_to_receive(file, flags))
+	if (outside_on() && !wait_to_receive(file, flags))
 		return -1;
 	return PASS(REAL(recvmsg)(file, into, flags));
 }
 
 API int accept(int file, struct sockaddr *restrict from, socklen_t *restrict size)
 {
-	if (exact_on() && !wait_to_read(file))
+	if (outside_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(accept)(file, from, size));
 }
 
 API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict size, int flags)
 {
-	if (exact_on() && !wait_to_read(file))
+	if (outside_on() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(accept4)(file, from, size, flags));
 }
@@ -320,7 +328,7 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 	struct several s;
 	int found;
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(ppoll)(fds, n, most, mask));
 	s = begin(n, outside_until(most), mask);
 	do {
@@ -334,7 +342,7 @@ API int poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	struct timespec most = { ms / 1000, ms % 1000 * 1000000l };
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(poll)(fds, n, ms));
 	return ppoll(fds, n, ms < 0 ? NULL : &most, NULL);
 }
@@ -347,7 +355,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	struct several s;
 	int found;
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(pselect)(n, in, out, bad, most, mask));
 	for (int i = 0; i < 3; i++)
 		if (given[i])
@@ -368,7 +376,7 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 {
 	struct timespec ts;
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(select)(n, in, out, bad, most));
 	if (most)
 		ts = (struct timespec){ most->tv_sec, most->tv_usec * 1000 };
@@ -380,7 +388,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 	struct several s;
 	int found;
 
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(epoll_pwait)(file, events, most, ms, mask));
 	s = begin(true, after_ms(ms), mask);
 	do {
@@ -392,7 +400,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 
 API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
-	if (!exact_on())
+	if (!outside_on())
 		return PASS(REAL(epoll_wait)(file, events, most, ms));
 	return epoll_pwait(file, events, most, ms, NULL);
 }

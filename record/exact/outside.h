@@ -12,6 +12,10 @@
 
 #include "exact.h"
 
+/** outside_from - note that the caller is in a function that the program called at @pc. */
+bool outside_from(const void *pc);
+#define outside_on() (exact_on() && outside_from(__builtin_return_address(0)))
+
 /** outside_call - the caller begins a system call. */
 void outside_call(void);
 

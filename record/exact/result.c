@@ -260,10 +260,12 @@ void result_waits(const void *pc)
 	for (uint32_t i = 0; i < exact.nr_threads; i++) {
 		const struct thread *t = exact.threads[i];
 		bool outside = t->outside || t == exact_self;
-		const void *from = outside ? (const char *)t->block + 1 : t->waits_pc;
+		const void *from = outside ? t->from : t->waits_pc;
 		const char *in = outside ? "a call that waits for the world" : t->waits_in;
 		char row[256];
 
+		if (outside && (t->dispatched || !from))
+			from = (const char *)t->block + 1;
 		if (pc && t == exact_self) {
 			from = pc;
 			in = "code of the system";
