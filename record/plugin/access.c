@@ -338,20 +338,30 @@ void access_idle(unsigned int vcpu)
 
 void access_resume(unsigned int vcpu)
 {
+	access_resume_after(vcpu, ITEM_NO_CPU, 0);
+}
+
+void access_resume_after(uint32_t vcpu, uint32_t other, uint64_t instr)
+{
 	struct vcpu *v = &plugin.vcpu[vcpu];
 
 	if (plugin.alone)
 		__atomic_store_n(&plugin.state->resting, host_now(), __ATOMIC_RELAXED);
 	step_meet(v);
 	if (plugin.feed && window_is_open()) {
-		uint32_t other = step_slowest(vcpu);
 		struct item item = { .kind = ITEM_RESUME, .instr = v->instr - v->base };
 
+		if (other == ITEM_NO_CPU || other == vcpu) {
+			other = step_slowest(vcpu);
+			instr = UINT64_MAX;
+		}
 		item.pc = other;
 		if (other != ITEM_NO_CPU) {
 			const struct vcpu *x = &plugin.vcpu[other];
+			uint64_t now = __atomic_load_n(&x->instr, __ATOMIC_RELAXED);
 
-			item.place = __atomic_load_n(&x->instr, __ATOMIC_RELAXED) - x->base;
+			now = now < instr ? now : instr;
+			item.place = now > x->base ? now - x->base : 0;
 		} else {
 			item.place = __atomic_load_n(&plugin.state->idled, __ATOMIC_ACQUIRE);
 		}

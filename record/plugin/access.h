@@ -115,9 +115,11 @@ bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data,
 		   uint32_t shift);
 
 /**
- * access_idle, access_resume - the vCPU halts or resumes. Its own thread calls them.
+ * access_idle, access_resume - the vCPU halts or resumes. Its own thread calls them. A CPU that
+ * resumes has the time of the slowest one, or of instruction @instr of CPU @other.
  */
 void access_idle(unsigned int vcpu);
 void access_resume(unsigned int vcpu);
+void access_resume_after(uint32_t vcpu, uint32_t other, uint64_t instr);
 
 #endif

@@ -352,15 +352,22 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	uint32_t in_line = (uintptr_t)at % LINE_SIZE, size = item->size, locked;
 	const void *pc = (const void *)((uintptr_t)&__executable_start + item->pc);
 
-	/*
-	 * A program's accesses of private lines are not items unless they are locked, or unless the
-	 * line becomes private as its bytes are moved. Such a line costs no more than the others.
-	 */
-	if (f->lines.n > known && f->setup.hits_free &&
-	    (item->kind == ITEM_LOCKED || feed_lines_edited(&f->lines, item->place)))
-		sim_has_line(arena_line(at), n, item->kind != ITEM_LOAD);
+	const bool locked_first = f->lines.n > known && item->kind == ITEM_LOCKED;
+
 	if (f->cpu[n].is_after)
 		come_after(f, n, at);
+	/*
+	 * A program's accesses of lines that one CPU uses, or that nobody writes, are not items
+	 * unless they are locked, or unless the line becomes such a line as its bytes are moved.
+	 * Then it costs no more than the others.
+	 */
+	if (f->setup.hits_free &&
+	    (locked_first || (f->lines.writer[arena_line(at)].cpu == UINT32_MAX &&
+			      feed_lines_edited(&f->lines, item->place)))) {
+		if (item->kind == ITEM_LOAD)
+			return;
+		sim_has_line(arena_line(at), n, true);
+	}
 	if (size > LINE_SIZE - in_line)
 		size = LINE_SIZE - in_line; /* an access across lines counts for the first one */
 	locked = size;

@@ -341,6 +341,15 @@ void calls_begin(struct user_thread *t, int64_t number, const uint64_t *arg)
 	case SYS_setns:
 		user_new_root();
 		break;
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_fork:
+	case SYS_vfork:
+		if (t->v) {
+			__atomic_store_n(&user.creator.instr, t->v->instr, __ATOMIC_RELAXED);
+			__atomic_store_n(&user.creator.cpu, t->held, __ATOMIC_RELAXED);
+		}
+		return;
 	case SYS_munmap:
 		notes_unmaps(arg[0], arg[1]);
 		pages_unmapped(arg[0], arg[1]);

@@ -120,9 +120,10 @@ static void give_back(struct shared_cpu *c)
 
 bool cpus_enter(struct user_thread *t)
 {
+	bool begins = !t->begun;
 	uint32_t cpu;
 
-	if (!t->begun)
+	if (begins)
 		begin(t);
 	t->waits = false;
 	cpu = __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
@@ -135,7 +136,12 @@ bool cpus_enter(struct user_thread *t)
 	t->held = cpu;
 	t->seen = t->hidden ? NULL : t->v;
 	t->turn = t->v->instr + TURN;
-	access_resume(cpu);
+	/* Not after the slowest one: in a replay with moved bytes that may be another thread. */
+	if (begins)
+		access_resume_after(cpu, __atomic_load_n(&user.creator.cpu, __ATOMIC_RELAXED),
+				    __atomic_load_n(&user.creator.instr, __ATOMIC_RELAXED));
+	else
+		access_resume(cpu);
 	return true;
 }
 

@@ -139,7 +139,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	bool arrives = false;
 	char why[128];
 
-	user.arrived.cpu = USER_NO_CPU;
+	user.arrived.cpu = user.creator.cpu = USER_NO_CPU;
 
 	if (api_refuses(info, why, sizeof(why)))
 		return refuse(why);

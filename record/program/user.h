@@ -67,6 +67,7 @@ struct user_thread {
  * @follow: record children too
  * @own_low: start of the code of the library inside the program (preload.c), which is ignored
  * @own_high: its end; used by any thread
+ * @creator: the CPU that made the last thread or child, and its instructions then; used by any
  * @arrived: number and CPU that the first thread keeps because a recorded thread executed this
  *	program; no CPU if none did, or if the thread already has them
  */
@@ -77,6 +78,10 @@ struct user {
 	const char *meta, *view;
 	bool by_marks, told, dead, readable, follow;
 	uint64_t own_low, own_high;
+	struct {
+		uint32_t cpu;
+		uint64_t instr;
+	} creator;
 	struct {
 		uint32_t number, cpu;
 	} arrived;

@@ -151,20 +151,36 @@ static void tasks_that_move(const struct feed_setup *setup)
 	json_decref(same);
 }
 
-/* Loads of a line that no CPU writes: each core misses once. */
-static void reading(const struct feed_setup *setup)
+static json_t *read_by_all(const struct feed_setup *setup)
 {
-	json_t *all;
-
 	start();
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
 		for (uint64_t i = 1; i <= 1000; i++)
 			push(cpu, ITEM_LOAD, PLACE, PC, 50 * i);
-	all = run(setup);
+	return run(setup);
+}
+
+/*
+ * Loads of a line that no CPU writes: each core misses once. If the bytes were moved, they do not,
+ * because a recorder of the edited program would not report them.
+ */
+static void reading(const struct feed_setup *setup)
+{
+	struct feed_pad pad = { PLACE, PLACE + 8 };
+	struct feed_setup moved = *setup;
+	json_t *all = read_by_all(setup);
+
 	CHECK(hitm(all) == 0);
 	CHECK(number(all, "loads") == 4000);
 	CHECK(json_integer_value(json_object_get(json_array_get(json_object_get(all, "lines"), 0),
 						 "records")) <= CPUS);
+	json_decref(all);
+	moved.hits_free = true;
+	moved.pad = &pad;
+	moved.nr_pads = 1;
+	all = read_by_all(&moved);
+	CHECK(!json_array_size(json_object_get(all, "lines")));
+	CHECK(number(all, "virtual_ns") < 50001 / 2.45);
 	json_decref(all);
 }
 
