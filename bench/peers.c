@@ -145,7 +145,7 @@ SET(hwloc, struct hwloc_bitmap_s, hwloc_bitmap_alloc(), hwloc_bitmap_free(b),
 	 next = hwloc_bitmap_next(b, next)))
 /* clang-format on */
 
-/* The first one is what the others are divided by. */
+/* The times of the others are divided by the first one's. */
 static const struct set sets[NR_SETS] = {
 	{ "library", MEMBERS(sbm) },
 	{ "library, summary", MEMBERS(summary) },

@@ -51,9 +51,9 @@ s64 sbm_next_idx(const struct sbm *b, u32 idx);
 s64 sbm_first_cpu(const struct sbm *b);
 
 /*
- * The next CPU in index order after a given one whose bit is set; the bit of the given one need not
- * be set. For a walk that lasts longer than one call, such as one that sends an interrupt to one
- * CPU after the other.
+ * The next CPU in index order after @cpu whose bit is set; @cpu's own bit need not be set. For a
+ * walk that lasts longer than one call, such as one that sends an interrupt to one CPU after the
+ * other.
  */
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 

@@ -136,11 +136,11 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
 
 /*
  * Wake a waiter near a CPU: of its last-level cache, else of the next caches in topology order.
- * Called right after an atomic operation on the set, such as slot_put(). A
- * waiter that asks comes before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may
- * sleep, or NULL if each waiter already has a signal. Ordering: a full barrier between the atomic
- * operation and the look for waiters. Lines touched: that of @noted and @first, read; if somebody
- * waits, those of near caches, and one is written.
+ * Called right after an atomic operation on the set, such as slot_put(). A waiter that asks comes
+ * before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may sleep, or NULL if each
+ * waiter already has a signal. Ordering: a full barrier between the atomic operation and the look
+ * for waiters. Lines touched: that of @noted and @first, read; if somebody waits, those of near
+ * caches, of which one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 

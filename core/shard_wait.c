@@ -180,7 +180,7 @@ u32 *shard_wait_give(struct shard_wait *w, u32 value)
 	notify = READ_ONCE(w->notify); /* set before a waiter that needs it asks */
 	if (unlikely(notify))
 		notify(got); /* the waiter stays until the store */
-	/* Pairs with the waiter's acquire: it sees what was done earlier with what it is given. */
+	/* Pairs with the waiter's acquire: so it sees earlier uses of the slot that it gets. */
 	smp_store_release(got, value);
 	return got;
 }

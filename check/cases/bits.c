@@ -43,7 +43,7 @@ static void setup_stale(uint32_t nr_cpus)
 static void separate_set(void)
 {
 	port_or64(&s->line, 1);
-	smp_mb__after_atomic(); /* pairs with the one in separate_clean() */
+	smp_mb__after_atomic(); /* pairs with the barrier in separate_clean() */
 	if (!(READ_ONCE(s->occupied) & 1))
 		port_or64(&s->occupied, 1);
 }
@@ -53,7 +53,7 @@ static void separate_clean(void)
 	if (!(READ_ONCE(s->occupied) & 1) || (port_fetch_or64(&s->cleaning, 1) & 1))
 		return;
 	port_and64(&s->occupied, ~1ull);
-	smp_mb__after_atomic(); /* pairs with the one in separate_set() */
+	smp_mb__after_atomic(); /* pairs with the barrier in separate_set() */
 	if (READ_ONCE(s->line))
 		port_or64(&s->occupied, 1);
 	smp_mb__before_atomic();

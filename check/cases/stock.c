@@ -95,7 +95,7 @@ static void rise_count_first(uint32_t cpu)
 	vec_set(rd, 4, 0);
 }
 
-/* A query that reports other CPUs leads to one; CPU 0 stays overloaded. */
+/* A query that reports other CPUs leads to one of them; CPU 0 stays overloaded. */
 static void told(void)
 {
 	u64 from;

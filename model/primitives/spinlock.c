@@ -102,7 +102,7 @@ static bool try_from_0(struct queued_spinlock *lock)
 					   __ATOMIC_RELAXED);
 }
 
-/* Wait as the only waiter behind the owner; false if others wait, so join the queue. */
+/* Wait as the only waiter behind the owner. Return: false if others wait: join the queue. */
 static bool lock_as_pending(struct queued_spinlock *lock)
 {
 	u32 word = READ_ONCE(lock->word);

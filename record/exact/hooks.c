@@ -159,7 +159,7 @@ API void __tsan_release(void *addr)
 	(void)addr;
 }
 
-/* ---- what is copied: schedshard cc links these instead of the C library's ---- */
+/* ---- copies: schedshard cc links these instead of the C library's functions ---- */
 
 API void *__wrap_memcpy(void *to, const void *from, unsigned long n)
 	__attribute__((alias("__tsan_memcpy")));

@@ -185,7 +185,7 @@ static bool next(siginfo_t *info)
 
 /*
  * Give each noted signal its thread. @interrupt: ends the thread's wait, unless it is @self.
- * Return: did any thread get one that it can take?
+ * Return: whether a thread got a signal that it can take.
  */
 static bool arrived(void (*interrupt)(struct thread *t), const struct thread *self)
 {
@@ -342,7 +342,7 @@ static void note(int which, const siginfo_t *info)
 		__atomic_store_n(&masks.came, masks.came + 1, __ATOMIC_RELEASE);
 }
 
-/* Runs on the thread's stack, or on the alternative one that it chose. */
+/* Runs on the thread's stack, or on the alternative stack that the thread chose. */
 static void faulted(siginfo_t *info, ucontext_t *uc)
 {
 	run(info, uc);

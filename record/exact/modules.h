@@ -12,7 +12,7 @@ void modules_instrumented(uint64_t base);
 /** modules_hooked - is the code at @pc instrumented? */
 bool modules_hooked(const void *pc);
 
-/** modules_system - is the code at @pc the C library's, or this one's? */
+/** modules_system - is the code at @pc the C library's, or this library's? */
 bool modules_system(uint64_t pc);
 
 #endif

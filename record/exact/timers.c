@@ -346,7 +346,7 @@ static long create_file(clockid_t clock, int flags)
 	return file;
 }
 
-/* The timer of a file. Copies share the file description. */
+/* The timer of a descriptor. Copies of the descriptor share its file description. */
 static struct timer *with_file(long file)
 {
 	for (struct timer *t = timers + INTERVAL; t < timers + TIMERS; t++)

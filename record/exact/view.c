@@ -3,7 +3,7 @@
  * The machine that the program sees. All functions of the C library that report CPUs report the
  * machine's, and the files of /sys and /proc are those that machine_view.py has written.
  */
-/* This file defines both names of open(); the compiler must not make one of them the other. */
+/* This file defines both names of open(); the compiler must not replace one by the other. */
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
 #include <fcntl.h>

@@ -41,7 +41,7 @@ static wide result_of(enum op op, wide old, wide v)
 	}
 }
 
-/* Return: what was there. */
+/* Return: the old value. */
 static wide swapped(volatile void *at, wide expected, wide desired)
 {
 	return __sync_val_compare_and_swap((volatile wide *)at, expected, desired);
@@ -92,7 +92,7 @@ static int exchanged(volatile void *at, void *expected, wide desired, const void
 	return old == want;
 }
 
-/* ---- what the compilers call ---- */
+/* ---- functions that compilers call ---- */
 
 API wide __tsan_atomic128_load(const volatile void *at, int mo);
 API void __tsan_atomic128_store(volatile void *at, wide v, int mo);

@@ -67,7 +67,7 @@ static void leave(struct vcpu *v, uint32_t function)
 	v->depth = at - 1;
 	for (at = v->depth; at; at--)
 		if (v->frame[at - 1].function == function)
-			return; /* counts for that one */
+			return; /* counts for that call */
 	count->instr += v->instr - v->frame[v->depth].instr;
 	count->locked += v->locked - v->frame[v->depth].locked;
 	count->calls++;

@@ -91,7 +91,7 @@ void insn_look(struct insn *insn, const uint8_t *code, size_t size, uint64_t pc)
 		insn->call = true;
 		insn->stack = true;
 		break;
-	case 0xff: /* /2 calls what a register or memory says */
+	case 0xff: /* /2 calls the address in a register or in memory */
 		insn->call = at + 1 < size && (code[at + 1] >> 3 & 7) == 2;
 		break;
 	case 0xe9:

@@ -101,7 +101,7 @@ static bool has_ended(uint32_t n)
 	return poll(&end, 1, 0) > 0;
 }
 
-/* Return: the number of live ones. */
+/* Return: the number of live processes. */
 static uint32_t look_after(void)
 {
 	uint32_t n = __atomic_load_n(&shared->images, __ATOMIC_ACQUIRE), live = 0;

@@ -6,7 +6,7 @@
  * stack (handlers.c). Nothing else changes: each function calls the next one of its name. It also
  * works without the emulator, in which an unrecorded child may run.
  */
-/* This file defines both names of mmap(); the compiler must not make one of them the other. */
+/* This file defines both names of mmap(); the compiler must not replace one by the other. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <malloc.h>

@@ -69,7 +69,7 @@ static bool busier(const struct sum *a, const struct sum *b)
 	return a->idle != b->idle ? a->idle < b->idle : a->running > b->running;
 }
 
-/* The number of tasks that the busiest has beyond its share of the two groups' tasks. */
+/* The number of tasks that the busiest group has beyond its share of both groups' tasks. */
 static u32 uneven(const struct sum *local, const struct sum *busiest)
 {
 	u64 a, b;

@@ -102,7 +102,7 @@ static bool wake_queued(struct fair_cpu *me, struct fair_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, if that is better. Return: was it left? */
+/* Leave the rest of a wake-up to the CPU, if that is better. Return: whether it is left. */
 static bool hand_over(struct fair_cpu *me, struct fair_task *p, u32 cpu)
 {
 	struct fair_rq *rq = fair_rq_of(me, cpu);

@@ -76,7 +76,7 @@ static bool wake_queued(struct rt_cpu *me, struct rt_task *p)
 	return queued;
 }
 
-/* Leave the rest to the CPU itself, if that is better. Return: was it left? */
+/* Leave the rest of a wake-up to the CPU, if that is better. Return: whether it is left. */
 static bool hand_over(struct rt_cpu *me, struct rt_task *p, u32 cpu)
 {
 	struct rt_rq *rq = rt_rq_of(me, cpu);

@@ -146,7 +146,7 @@ static u64 shard_bit(const struct model *m, u32 cpu)
 	return m->ops->reach(only).shards;
 }
 
-/* May a task of @cpu come to @me? Linux's layouts do not know. */
+/* May a task of @cpu come to @me? Linux's layouts do not store this. */
 static bool may_come(const struct model *m, u32 me, u32 cpu)
 {
 	if (!m->ops->reach || !m->shards[cpu])
