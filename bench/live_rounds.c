@@ -2,8 +2,7 @@
 /*
  * In every round each point has one turn. So a slow phase of the host affects one turn of many
  * points, not all turns of one point. Rounds continue until each point has enough undisturbed
- * turns, but at most for MOST_ROUNDS times as many rounds as turns are wanted. The time limit may
- * end them earlier.
+ * turns, but at most for MOST_ROUNDS rounds per wanted turn. The time limit may end them earlier.
  *
  * The median of the turns counts. A disturbance makes two players slower, but may make contended
  * operations faster. So neither a minimum nor a lower quartile would be right.

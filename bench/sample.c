@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The clock is CLOCK_MONOTONIC. A reading costs some 20 ns, without a system call, and turns take
- * 100 us or more. Unlike a time-stamp counter it has one meaning on all architectures and in
- * guests.
+ * 100 us or more. Unlike a time-stamp counter it is the same on all architectures and in guests.
  */
 #include "sample.h"
 

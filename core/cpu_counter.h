@@ -71,9 +71,8 @@ void cpu_counter_flush(struct cpu_counter *c, struct cpu_counter_line *line);
 void cpu_counter_note(struct cpu_counter *c, u32 cpu);
 
 /*
- * Add @n, which may be negative, for the caller's own CPU number. Lines touched: the CPU's,
- * written; the estimate's, written once per @batch; at the CPU's first add the line of @noted,
- * written.
+ * Add @n, which may be negative, for the caller's own CPU number. Lines written: the CPU's; the
+ * estimate's, once per @batch; that of @noted, at the CPU's first add.
  */
 static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s64 n)
 {

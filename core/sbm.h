@@ -76,8 +76,8 @@ void sbm_destroy(struct sbm *b);
 
 /*
  * Set a CPU's bit. Ordering: with a summary a full barrier after the store (S2), and one at the end
- * (S5). Lines touched: the shard's, written; the summary's, read, and written when it does not name
- * the shard.
+ * (S5). Lines touched: the shard's, written; the summary's, read, and written if it lacks the
+ * shard.
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() does what sbm_chunk_next() does, but
- * without a call. sbm_from_mask() sets no position beyond a shard's CPUs, because shard_gather()
- * returns none.
+ * Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() is sbm_chunk_next(), inlined.
+ * sbm_from_mask() sets no position beyond a shard's CPUs, because shard_gather() returns none.
  *
  * Plain stores and the summary. The barrier S2 of shard_summary_note() orders only an atomic
  * operation. So after the plain store of sbm_from_mask() it may read the summary while the new bit

@@ -52,8 +52,7 @@ s64 sbm_first_cpu(const struct sbm *b);
 
 /*
  * The next CPU in index order after @cpu whose bit is set; @cpu's own bit need not be set. For a
- * walk that lasts longer than one call, such as one that sends an interrupt to one CPU after the
- * other.
+ * walk that lasts longer than one call, such as one that interrupts one CPU after the other.
  */
 s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
 
@@ -85,8 +84,8 @@ static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed
 }
 
 /*
- * Copy the bitmap to the caller's own cpumask, of plan->nr_cpus bits. Lines touched: all, but not
- * the summary's.
+ * Copy the bitmap to the caller's own cpumask, of plan->nr_cpus bits. Lines touched: all but the
+ * summary's.
  */
 void sbm_to_mask(const struct sbm *b, unsigned long *mask);
 

@@ -80,16 +80,12 @@ static_assert(sizeof(struct shard_counter) == PORT_CACHELINE, "one line before t
  * @plan: the plan; must outlive the attachment
  *
  * Adds that started earlier count in the early place, which stays part of every sum. Later adds
- * count in the place of their shard. Return: false if there is no memory, or if the counter is
- * attached already; the counter then works as it did. Ordering: releases the new lines to later
- * adds and sums.
+ * count in the place of their shard. Return: false without memory, or if the counter is attached
+ * already; it then works as it did. Ordering: releases the new lines to later adds and sums.
  */
 bool shard_counter_attach(struct shard_counter *c, const struct shard_plan *plan);
 
-/*
- * Undo shard_counter_attach(), and free what it allocated. The counter, attached or not, keeps its
- * count.
- */
+/* Undo an attach, if there was one, and free its memory. The counter keeps its count. */
 void shard_counter_detach(struct shard_counter *c);
 
 /*

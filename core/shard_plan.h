@@ -7,12 +7,11 @@
  * readers need no lock. Before a plan is freed, the caller must free all structures that use it,
  * and ensure that no function uses it.
  *
- * Ordering: none. Context: any; free may sleep. Lines touched: the plan's tables, which are
- * read-only.
+ * Ordering: none. Context: any; free may sleep. Lines touched: the plan's tables, read.
  *
  * Indices number the possible CPUs shard after shard. Shards are in topology order (package, NUMA
  * node, LLC, part of an LLC). The CPUs of a shard are in order of their numbers, in a few runs of
- * consecutive numbers. On x86 there are mostly two runs per shard, or one if siblings have adjacent
+ * consecutive numbers. On x86 a shard mostly has two runs, or one if siblings have adjacent
  * numbers.
  */
 #ifndef SHARD_PLAN_H

@@ -102,8 +102,7 @@ bool shard_wait_leave(struct shard_wait *w, u32 cpu);
 bool shard_wait_woken(struct shard_wait *w, u32 cpu);
 
 /*
- * Ask to be the first. Ordering: a full barrier at the end, as in shard_wait_join(): a claim
- * follows.
+ * Ask to be the first; then claim. Ordering: a full barrier at the end, as in shard_wait_join().
  */
 void shard_wait_ask(struct shard_wait *w, u32 *got);
 

@@ -80,10 +80,7 @@ static bool alloc_lines(const struct shard_plan *plan, struct slot_part *p, u32 
 	return true;
 }
 
-/*
- * Make the slots [@slot, @end), counted from the part's first slot, free in the words from @word
- * on.
- */
+/* Make the slots [@slot, @end), counted from the part's first, free in the words from @word on. */
 static void fill(const struct slot_part *p, u64 *const *word, u32 slot, u32 end)
 {
 	u32 bits = 1u << p->shift, next;

@@ -85,8 +85,8 @@ struct slot_part {
 
 /*
  * A set; read-only except during a slot_set_grow(). The first part's table by CPU number is in
- * front of the structure, and its table by word behind it. So neither a claim nor a put has to load
- * their addresses.
+ * front of the structure, and its table by word behind it. So claims and puts need not load their
+ * addresses.
  */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */

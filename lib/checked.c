@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Remembers which call last claimed or put a slot. Only the message about a second put needs this,
- * so of two entries with the same place in the table the older is lost. Whether a slot is free, the
- * set itself knows.
+ * so of two entries with the same place in the table the older is lost. The set itself knows what
+ * is free.
  */
 #include <stdio.h>
 #include <stdlib.h>

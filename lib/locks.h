@@ -2,8 +2,7 @@
 /*
  * locks.h - all locks of the library, in the order in which a thread may take them.
  *
- * fork() takes them all, and parent and child release them, so that a child does not find any of
- * them taken.
+ * fork() takes them all, and parent and child release them, so that a child finds none taken.
  */
 #ifndef SCHEDSHARD_LOCKS_H
 #define SCHEDSHARD_LOCKS_H

@@ -9,8 +9,7 @@
  * second such list is an error. So lists are disjoint. A CPU without its own directory (offline, or
  * missing in the capture) is still placed by other CPUs' lists.
  *
- * A CPU that is possible but not present has no cache and gets no shard. A CPU that is present but
- * offline gets one.
+ * A possible CPU that is not present has no cache and gets no shard. An offline CPU gets one.
  *
  * A missing file means "unknown". A file with contents that no kernel writes is an error: a plan
  * from misread input would be slow, and nobody would notice.

@@ -5,8 +5,7 @@
  * it. The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
  * after what is between a CPU's two accesses.
  *
- * All locations start at 0; rN are the values loaded in the order of the CPUs; x, y, z the final
- * values.
+ * All locations start at 0; rN are the values loaded, by CPU; x, y, z the final values.
  */
 #include "port.h"
 

@@ -9,8 +9,7 @@
  * pointers to it, which only set-up writes.
  *
  * The explorer sees only accesses that the compiler instruments. So memset(), memcpy() and
- * assignments of whole structures to or from shared memory are allowed only in set-up, not in a
- * body.
+ * assignments of whole structures to or from shared memory are allowed only in set-up.
  *
  * A body must depend only on what it reads from shared memory: if it reads the same values, it
  * performs the same operations. It must also end, so it may not wait for another CPU in a loop.

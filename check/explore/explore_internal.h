@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * explore_internal.h - what the files of the machine share: its state, and each CPU's view of
- * memory.
+ * explore_internal.h - shared by the machine's files: its state, and each CPU's view of memory.
  *
  *   explore_machine.c  set-up, processes and steps
  *   explore_program.c  the functions that programs call: accesses, names, results

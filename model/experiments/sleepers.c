@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Threads start at random moments of the first interval, like those of a real program that creates
- * one after the other. A timer belongs to the CPU on which its thread went to sleep; the wake-up
- * starts there.
+ * one after the other. The timer and the wake-up are on the CPU where the thread went to sleep.
  */
 #include "sleepers.h"
 

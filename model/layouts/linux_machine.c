@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine as core/sched/ sees it. A separate file, because arch_cpu_place() overrides a weak
+ * The machine as core/sched/ sees it, in a separate file: arch_cpu_place() overrides a weak
  * function.
  */
 #include "groups.h"

@@ -4,8 +4,7 @@
  * published and as the published patches change them. Fields that no simulated code uses are there
  * to keep the offsets right. Source of sizes and offsets: pahole listings and cover letter of
  * "[PATCH v2 0/4] sched/rt: mitigate root_domain cache line contention" (linux-kernel, 2025-07-21).
- * The source of split.c's layout is the discussion there in 2026-03. The listings number lines from
- * 1.
+ * split.c's layout is from the discussion there in 2026-03. The listings number lines from 1.
  *
  * atomic_t and raw_spinlock_t are u32, cpumask_var_t is unsigned long *.
  */

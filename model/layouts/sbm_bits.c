@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Masks as bitmaps indexed by topology, as proposed in answer to the published patch 4; counters as
- * in stock.
+ * Masks as bitmaps by topology, as proposed in answer to published patch 4; counters as in stock.
  */
 #define LAYOUT		       sbm_bits
 #define RD_NAME		       "sbm-bits"

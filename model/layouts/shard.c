@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * schedshard's layout: each CPU has a byte for its level and one for its waiting tasks, in the
- * order of caches.
- */
+/* schedshard's layout: bytes for each CPU's level and waiting tasks, in the order of caches. */
 #define LAYOUT	     shard
 #define RD_NAME	     "shard"
 #define ROOT_DOMAIN  struct root_domain_rto

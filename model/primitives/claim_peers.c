@@ -2,8 +2,7 @@
 /*
  * The pool of claim_slots.c as other programs implement it; each thread has a hint where to search.
  *
- * Packed: an array of words, one bit per object, 512 bits per line. The hint is the thread's last
- * object.
+ * Packed: words of one bit per object, 512 bits per line. The hint is the thread's last object.
  *
  * By words: the scheme of Linux's sbitmap, written from its behaviour (lib/sbitmap.c, 6.12, without
  * the lock that serialises step 4 in later versions). Each word is on its own line, and so are its

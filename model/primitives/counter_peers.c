@@ -9,8 +9,7 @@
  * Cached, as folly's ThreadCachedInt: plain adds to the thread's line; every 1000th add moves them
  * to the global count by a locked add. A read sums the global count and all lines.
  *
- * Striped, as padded atomic words: a locked add to one of 64 words, chosen by thread number. A read
- * sums all words.
+ * Striped, as padded atomic words: a locked add to one of 64, by thread number. A read sums all.
  */
 #include "counter_peers.h"
 #include "primitive.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The walk over allowed CPUs in single cases: which of two ways it takes. core/tests/model checks
- * that both visit the same shards. Only their costs differ, so no other test notices a wrong
- * choice.
+ * that both visit the same shards. Only costs differ, so no other test sees a wrong choice.
  */
 #include "shapes.h"
 #include "shard_walk.h"

@@ -80,8 +80,7 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
  *		call it again once poll() says that p->fd is readable
  *
  * After EAGAIN the slot_poll is in the queue of threads that have slept for 1 ms. So a slot may be
- * kept for it, and the threads behind it wait until slot_poll_claim() or slot_poll_free() is
- * called.
+ * kept for it, and the threads behind it wait for slot_poll_claim() or slot_poll_free().
  */
 struct slot_poll {
 	struct slot_set *set;
@@ -99,8 +98,7 @@ void slot_poll_free(struct slot_poll *p);
 
 /*
  * Wake all waiters, which get nothing, and make all later waits fail at once. Puts are still
- * allowed. To end a pool, call this function, join the threads, and call shard_wait_free().
- * Context: any.
+ * allowed. To end a pool call this, join the threads, and call shard_wait_free(). Context: any.
  */
 void shard_wait_close(struct shard_wait *w);
 

@@ -76,8 +76,7 @@ struct shard_create_opts {
 /**
  * sbm_create() - an empty set of CPUs for this machine
  *
- * A bit per CPU, on a line that CPUs of its last-level cache share, in memory of their NUMA node.
- * No summary.
+ * A bit per CPU, on a line of CPUs of its last-level cache, in memory of their node. No summary.
  *
  * Return: the set, or NULL with errno ENOMEM, EINVAL if /sys contradicts itself, or the error of
  * reading a file there. shard_plan_here() describes the error in words.

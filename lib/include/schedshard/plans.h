@@ -91,8 +91,7 @@ int shard_plan_here_allowed(u32 cap, const struct shard_plan **plan, struct shar
  * @err: describes a failure in one line, or NULL
  *
  * Reads two files if no CPU came or went since the last call, else /sys as for the first plan.
- * Existing structures keep their plan. Later calls to create structures and to shard_plan_here()
- * use the new plan.
+ * Existing structures keep their plan. Later structures and shard_plan_here() use the new plan.
  *
  * Return: 1 if there is a new plan, or a first one, and 0 if the current plan is still right. Else
  * as shard_plan_here(), and the current plan stays.
@@ -127,8 +126,7 @@ u32 shard_nr_allowed(const struct shard_plan *plan);
  * shard_this_cpu() - the CPU number that the calling thread uses now
  *
  * The thread may be on another CPU when this returns, unless it is bound to one. An update for the
- * old CPU then costs only a cache miss. With rseq (glibc 2.35 and later) this is a load, else a
- * call of getcpu().
+ * old CPU then costs only a cache miss. With rseq (glibc 2.35 on) this is a load, else getcpu().
  *
  * Return: the CPU that the thread runs on, always a CPU of all plans of shard_plan_here(). If the
  * first plan does not contain that CPU, the function returns another CPU of the first plan. 0

@@ -9,8 +9,8 @@
  *
  * Why no idle CPU is missed while others have too many tasks: a CPU enters the set before it halts,
  * and leaves when it is busy. Every busy tick looks again. model/layouts/idle/idle_set.h says why
- * the balancer's flags are not lost. If work ends a walk early, the balancer sets the flags of that
- * walk again.
+ * the balancer's flags are not lost. If work ends a walk early, the balancer sets that walk's flags
+ * again.
  */
 #include "fair_rq.h"
 

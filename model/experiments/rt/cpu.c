@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One CPU: it runs its current thread's program until the kernel has work, does that work, and
- * continues.
+ * One CPU runs its thread's program until the kernel has work, does that work, and continues.
  *
  * Why no interrupt is lost: a sender writes first (wake_list, irq_work, resched) and then sends. An
  * interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once. The
