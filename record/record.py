@@ -116,7 +116,7 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
     count = min(map(len, orders))
     if request.cpus is not None and request.cpus > count:
         smallest = min(zip(orders, machines, strict=True), key=lambda pair: len(pair[0]))[1]
-        raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count}")
+        raise UserError(f"--cpus {request.cpus}: {smallest.name} has {count} CPUs")
     cpus = orders[0][: request.cpus or count]
     with new_trace(trace, keep) as new:
         done = emulate(

@@ -349,7 +349,7 @@ const struct explore_case explore_counter_cases[] = {
 	     more_than, check_zero, "sum2", "sum3"),
 	CORE("counter-increments", "no increment gets lost", 2, 4, setup_attached, increments,
 	     check_increments, NULL),
-	CORE("counter-attach", "attaching while others count and ask", 2, 4, setup_early_item,
+	CORE("counter-attach", "an attach while other CPUs count and sum", 2, 4, setup_early_item,
 	     attach, check_one, NULL),
 	CORE("counter-attach-one", "counter-attach with one shard", 3, 4,
 	     setup_early_item_one_shard, attach_and_ask, check_one, NULL),

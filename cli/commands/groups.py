@@ -74,7 +74,7 @@ class UnnamedGroup(NamedGroup):
         """Pass arguments to the unnamed command, unless they name a command or ask for help."""
         if args[:1] == ["--version"]:
             return super().parse_args(ctx, args)
-        # Completion passes the words before the incomplete one, which may become a command.
+        # Completion passes the words before the incomplete word, which may become a command.
         if (args and args[0] in self.commands) or (ctx.resilient_parsing and not args):
             return super().parse_args(ctx, args)
         # Behind a program's name --help is the program's.

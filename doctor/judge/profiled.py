@@ -134,7 +134,7 @@ class _Findings:
                 Evidence(
                     f"{self.profile.source}: line {line.address:#x}",
                     f"{line.remote} remote and {line.local} local loads from other caches, in "
-                    f"{touching}; its offsets match no known line",
+                    f"{touching}; the line's offsets match no known line",
                 )
             )
 

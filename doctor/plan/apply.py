@@ -346,7 +346,7 @@ def undo(kernel: Kernel, path: Path = JOURNAL) -> str:
 
 
 def _take_back(kernel: Kernel, writes: list[list[str]], why: str = "") -> None:
-    """Restore what was there before these writes. An error also says why it was to be done."""
+    """Restore the values before these writes. ``why`` begins the message of an error."""
     failed = []
     for kind, file, old in reversed(writes):
         try:

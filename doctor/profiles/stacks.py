@@ -113,7 +113,7 @@ def _entry(parts: list[str], count: float) -> tuple[list[str], list[str], float]
 
 
 def _column(entries: list[tuple[list[str], list[str], float]]) -> int:
-    """Return the index of the key that is the function: the one that looks most like one.
+    """Return the index of the key that looks most like a function.
 
     bpftrace does not say what a key is. Names of processes rarely contain an underscore.
     """

@@ -112,7 +112,7 @@ def options(text: str) -> dict[str, str]:
     return values
 
 
-# What an option is that depends on one that is off.
+# The value of an option that depends on an option that is off.
 _NONE = {'""': "n"}
 
 

@@ -59,7 +59,7 @@ PROGRAMS: Mapping[str, Program] = {
     "storm": Program(
         (), lambda s, seed, _: _words(f"push-ipi.sh {s // 2} storm.sh {s} {seed}"), 10, least=10
     ),
-    # After the others, because it leaves little memory for tests that do not expect that.
+    # The last test, because it leaves little memory for others.
     "alloc-fail": Program(
         (), lambda s, *_: _words(f"alloc-fail {s}"), 1, least=60, option="CONFIG_FAILSLAB"
     ),

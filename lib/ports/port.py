@@ -24,8 +24,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# Changes of oneTBB's private_server.cpp. "@N TEXT": N lines are removed, from the only one that has
-# this text; what follows stands there instead, or with 0 after that line.
+# Changes of oneTBB's private_server.cpp. "@N TEXT": the lines that follow replace N lines, of
+# which the first is the only line with this TEXT. With 0 they are inserted after that line.
 EDITS = """\
 @0 #include "misc.h"
 #include <schedshard/schedshard.h>

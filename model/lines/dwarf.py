@@ -128,10 +128,10 @@ _CONTAINER = re.compile(
 )
 _LOCK = re.compile(r"^(Mutex|RwLock)<")
 _STANDARD = {"std", "alloc", "hashbrown"}
-# Types of C++ whose content is what the program put there.
+# Types of C++ that contain what the program put into them.
 _CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
 
-# Atomic types of C++ and Rust. A program names the whole, not the value inside.
+# Atomic types of C++ and Rust. Programs name such an object, not the value inside it.
 _ATOMIC = re.compile(
     r"^(atomic|__atomic_base|Atomic(Ptr)?)<|^Atomic(Bool|[IU](8|16|32|64|128|size))$"
 )
@@ -390,7 +390,7 @@ class Layouts:
                 return
 
     def _keep(self, name: str, die: DIE) -> bool:
-        """Keep a type if it is described. Return whether it is."""
+        """Keep a type if the description is complete. Return whether the type was kept."""
         if die.tag == "DW_TAG_typedef" or (die.tag in AGGREGATES and die_size(die) is not None):
             self._types[name] = die
         return name in self._types

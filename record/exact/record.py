@@ -96,7 +96,7 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> Report:
     check_exact(program)
     for machine, cpus in zip(machines, orders, strict=True):
         if request.cpus is not None and request.cpus > len(cpus):
-            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(cpus)}")
+            raise UserError(f"--cpus {request.cpus}: {machine.name} has {len(cpus)} CPUs")
     count = request.cpus or min(map(len, orders))
     runs = Runs(program, folder, views, request.output_to_stderr, request.stacks)
     ran = runs.begin(Job(machines[0], tuple(orders[0][:count]), seed=request.seed))

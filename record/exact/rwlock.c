@@ -15,7 +15,7 @@
 #define WRITER 0x80000000u
 
 /*
- * A free lock is free for glibc too, in a child of fork(): the extra words lie in glibc's padding.
+ * In a child of fork() glibc sees a free lock as free, because the extra words lie in its padding.
  */
 struct rwlock {
 	uint32_t state; /* readers, or WRITER */

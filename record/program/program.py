@@ -39,7 +39,7 @@ class Program:
 
 
 def find_program(argv: Sequence[str]) -> Program:
-    """Find the program as a shell does, and check it."""
+    """Find the program as a shell does, and check that the emulator can run it."""
     if not argv:
         raise UserError(f"no program: '{typed('record [OPTIONS] -- PROGRAM [ARGUMENT...]')}'")
     name = argv[0]
