@@ -62,7 +62,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "verb", nargs="?", default="run", choices=("run", "show", "compare"),
         help="run: measure this machine [default]. show: print the page of a trial. compare: say "
-        "what differs between trials, or between the kernels of one.",
+        "what differs between trials, or between the kernels of one trial.",
     )  # fmt: skip
     parser.add_argument("files", nargs="*", metavar="FILE", help="trials, for show and compare")
     parser.add_argument(

@@ -117,7 +117,7 @@ def run_step(step: Step, folder: Path, watch: Watch) -> str:
             )  # fmt: skip
         except PermissionError as error:
             raise UserError(
-                f"no program can run in {folder.parent}: set TMPDIR to a folder in which one can"
+                f"no program can run in {folder.parent}: set TMPDIR to another folder"
             ) from error
         except OSError as error:
             raise EndError("failed", f"{step.argv[0]}: {os_reason(error)}") from error

@@ -130,7 +130,7 @@ const struct explore_case explore_stock_cases[] = {
 	CASE("stock-rise", "Linux's map: a CPU that rises is never missed", "core", rise),
 	CASE("stock-overload", "Linux's overload set: a CPU that sees the count sees the bit",
 	     "core", overload),
-	CASE("planted-stock-out-first", "planted: out at the old level before in at the new one",
+	CASE("planted-stock-out-first", "planted: leave the old level before entering the new one",
 	     "planted", rise_out_first),
 	CASE("planted-stock-count-first", "planted: count at the new level before its bit",
 	     "planted", rise_count_first),

@@ -221,7 +221,7 @@ const struct explore_case CASES[] = {
 	EXPLORE_CASE(PREFIX "-all-set", "each CPU searches, sets its own bit and finds it", "core",
 		     2, 3, setup_one_shard, all_set, check_found, .posted = POSTED),
 	EXPLORE_CASE(PREFIX "-not-named",
-		     "a setter and a searcher see each other, while another CPU names the shard",
+		     "a setter and a searcher see each other, while another CPU marks the shard",
 		     "core", 2, 3, setup_not_named, set_then_look, check_one_saw, .posted = POSTED),
 	EXPLORE_CASE(PREFIX "-search-twice",
 		     "not promised: found before sbm_set() returned, not found by a later search",

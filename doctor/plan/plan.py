@@ -118,7 +118,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     where = f"CPUs {label(part.cpus)}"
     if len(part.places) > 1:
         names = ", ".join(_shown(name) for name in part.places[:3])
-        return f"{where}: threads of {names} share these CPUs: pin each to CPUs of its own first"
+        return f"{where}: threads of {names} share these CPUs: first pin them to separate CPUs"
     place = part.places[0]
     above = _base(place, facts)
     used = any(name.startswith(f"{above}/") for other in beside for name in other.places)

@@ -181,7 +181,7 @@ def configure(
     if wrong and strict:
         raise UserError(
             f"configuration {configuration.name} of {tree}: the kernel does not take "
-            f"{'; '.join(wrong)}: an option that it depends on is off, or another option selects it"
+            f"{'; '.join(wrong)}: each depends on an option that is off, or is selected by another"
         )
     # Otherwise the build would fail minutes later, after everything was compiled.
     require(*(tool for option, tool in _COMPRESSORS.items() if chosen.get(option) == "y"))

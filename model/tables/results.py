@@ -256,7 +256,7 @@ def _holds(variant: Swept[Any]) -> str:
 
 def _swept_outside(result: Curve | Pairs) -> list[str]:
     return [
-        f"'{variant.name}' has a median error of {variant.median_error:.1%} and a worst one of "
+        f"'{variant.name}' has a median error of {variant.median_error:.1%} and a worst error of "
         f"{variant.worst_error:.1%}. {_LACKS}."
         for variant in result.variants
         if variant.accepted is False

@@ -95,7 +95,7 @@ def rust_flags() -> list[str]:
         )  # fmt: skip
     if asked.returncode:
         why = (asked.stderr.splitlines() or ["it failed"])[0]
-        raise UserError(f"{compiler} lacks an option (1.95 has them all): {why}")
+        raise UserError(f"{compiler} lacks an option (Rust 1.95 has all of them): {why}")
     return options
 
 

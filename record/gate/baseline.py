@@ -79,7 +79,7 @@ def check_same(before: Side, after: Side) -> None:
     if before.compiler and after.compiler and before.compiler != after.compiler:
         raise UserError(
             f"{before.name} was recorded from a program that '{before.compiler}' compiled, this "
-            f"report from one by '{after.compiler}', whose instructions cost differently: {AGAIN}"
+            f"report from one that '{after.compiler}' compiled, which costs differently: {AGAIN}"
         )
     if before.placement != after.placement:
         raise UserError(

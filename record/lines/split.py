@@ -88,7 +88,7 @@ def _described(dwarf: DWARFInfo, skeleton: DIE, has_lines: bool) -> DIE:
         if has_lines:
             top.attributes["DW_AT_stmt_list"] = _number("DW_AT_stmt_list", 0)
         return top
-    raise DWARFError("the split unit is another one's")
+    raise DWARFError("the split unit belongs to another skeleton")
 
 
 def _number(name: str, value: int) -> AttributeValue:

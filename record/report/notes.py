@@ -26,7 +26,7 @@ def notes(
         count = meta["children"]
         gaps.append(f"{count} child process{'es' if count > 1 else ''} ran without being recorded")
     if meta.get("executes"):
-        gaps.append("the program executed another one, which was not recorded: --follow records it")
+        gaps.append("the program executed another program, which only --follow records")
     silent = sum(not reported for _, _, _, reported in meta["images"])
     if silent:
         whole = len(meta["images"])

@@ -99,7 +99,7 @@ def _undecided(table: LatencyTable) -> UserError:
     return UserError(
         f"no machine file was made, because {table.name} does not say which CPU is where: give "
         "--topology FILE (the machine's 'lscpu -p', sys/ or hwloc XML), or --shape, "
-        + (fitting if best else f"{SHAPE_RIGHT}; no regular one fits"),
+        + (fitting if best else f"{SHAPE_RIGHT}; no regular shape fits"),
         status=UNDECIDED,
     )
 

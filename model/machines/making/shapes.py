@@ -31,7 +31,7 @@ EQUAL = 0.003
 MOST_PACKAGES = 16
 USUAL_PACKAGES = (1, 2, 4, 8)
 SHAPE = re.compile(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){3}", re.ASCII)
-SHAPE_RIGHT = "packages x caches x cores x threads, each in one of the level before, like 1x16x8x2"
+SHAPE_RIGHT = "packages x caches of each x cores of each x threads of each, like 1x16x8x2"
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def family(
 def test_a_note_says_that_the_program_became_another_one() -> None:
     """Regression: the recording contained only env, and no note said so."""
     words = ("record", "--machine", MACHINE, "--uncertainty", "0", "--no-advice", "--")
-    note = "note: the program executed another one, which was not recorded: --follow records it\n"
+    note = "note: the program executed another program, which only --follow records\n"
     done = run(*words, "env", "A=1", "echo", "said")
     assert (done.returncode, done.stdout) == (0, "said\n")
     assert note in done.stderr
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         done = run(*words, str(program), *how)
         executed = done.stdout == "said\n"
         assert executed or how != ("fexecve",)
-        assert ("note: the program executed another one" in done.stderr) == executed, how
+        assert ("note: the program executed another program" in done.stderr) == executed, how
     done = run(*words, str(program), "folder", "no-such-program")
     assert "executed another one" not in done.stderr
 
