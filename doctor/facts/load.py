@@ -13,14 +13,19 @@ from doctor.facts.facts import DEADLINE, Facts, Thread
 from doctor.facts.values import merged
 
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)([0-9]+)")
+# Containers whose cgroups are no units of systemd, though units may be inside.
+_CONTAINER = re.compile(
+    r"/docker/[0-9a-f]{12,64}|/kubepods/(?:\w+/)?pod[^/]+/[^/]+|/lxc(?:/|\.payload[./])[^/]+"
+)
 # SLURM's processes of all jobs are in one scope, with a cgroup for each job.
 _JOB = re.compile(r"/job_[0-9]+(?=/|$)")
 # Guests of libvirt, whose names an administrator chooses, and containers. Podman's containers of
 # root are in machine.slice as well. What comes first in a path contains the rest.
 _NAMES = re.compile(
     r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
-    r"|docker-|libpod-|/docker/|crio-"
+    r"|docker-|libpod-|/docker/|crio-|/lxc[./]"
 )
+_UNITS = (".service", ".scope", ".libvirt-qemu", ".libvirt-lxc")
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
 # An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
 _NSPAWN = re.compile(
@@ -30,9 +35,11 @@ _NSPAWN = re.compile(
 
 def unit_of(cgroup: str) -> str:
     """Return the service, scope, job or cgroup that an administrator starts and moves as one."""
+    if container := _CONTAINER.match(cgroup):
+        return container[0]
     parts = cgroup.strip("/").split("/")
     for index, part in enumerate(parts):
-        if part.endswith((".service", ".scope")) and not part.startswith("user@"):
+        if part.endswith(_UNITS) and not part.startswith("user@"):
             unit = "/" + "/".join(parts[: index + 1])
             job = _JOB.match(cgroup, len(unit)) if part.endswith("slurmstepd.scope") else None
             return cgroup[: job.end()] if job is not None else unit
@@ -54,12 +61,14 @@ def kind_of(unit: str) -> str:
         return "guest" if name["guest"] else "container"
     if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
         return "guest"
-    return "service" if unit.endswith(".service") else "other"
+    return "service" if unit.endswith((".service", ".slice")) else "other"
 
 
 @dataclass(frozen=True)
 class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
+
+    ``cgroups`` are those of its threads, without those that hardly ever wake up beside others.
 
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
     CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
@@ -109,12 +118,12 @@ def place_of(cgroup: str, facts: Facts) -> str:
     return unit
 
 
-def _keys(group: Group, places: Mapping[str, str], facts: Facts) -> set[object]:
+def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) -> set[object]:
     """Return what joins groups: a cgroup, with a last-level cache if the cgroup can be split."""
     keys: set[object] = set()
     own = {places[name] for name in group.cgroups} or {"/"}
     for place in own:
-        if len(own) > 1 or kind_of(place) not in ("service", "other"):
+        if len(own) > 1 or not (alone or kind_of(place) in ("service", "other")):
             keys.add(place)
             continue
         caches = {facts.cpus[cpu].llc for cpu in group.cpus if cpu in facts.cpus}
@@ -127,10 +136,13 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
 
     All groups of one guest, container, pod or job get one partition, because a manager rules its
     cgroup. Those of a service get one per last-level cache, because cpuset is a threaded
-    controller.
+    controller, and so do those of a container that alone has such threads.
     """
     held = list(groups)
     places = {name: place_of(name, facts) for group in held for name in group.cgroups}
+    least = _RARE * sum(group.wakeups for group in held)
+    units = {places[name] for group in held if group.wakeups > least for name in group.cgroups}
+    alone = len(units) == 1 and kind_of(min(units)) in ("container", "pod")
     above = list(range(len(held)))
 
     def top(index: int) -> int:
@@ -140,7 +152,7 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
 
     first: dict[object, int] = {}
     for index, group in enumerate(held):
-        for key in _keys(group, places, facts):
+        for key in _keys(group, places, facts, alone):
             above[top(index)] = top(first.setdefault(key, index))
     together: dict[int, list[Group]] = {}
     for index, group in enumerate(held):
@@ -214,10 +226,19 @@ class _Whereabouts:
         return self._domains[min(held)] if held else None
 
 
+# The cgroup of threads with less than this share of a group's wake-ups, such as a watchdog on each
+# CPU, does not join it to others.
+_RARE = 0.01
+
+
 def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
-    names = tuple(sorted({member.cgroup for member in members if member.cgroup is not None}))
-    rate = sum(_rate(member, facts.seconds) for member in members)
-    return Group(mask, tuple(members), rate, names, roams)
+    rates: dict[str, float] = {}
+    for member in members:
+        name = member.cgroup or ""
+        rates[name] = rates.get(name, 0.0) + _rate(member, facts.seconds)
+    rate = sum(rates.values())
+    names = sorted(name for name, own in rates.items() if name and own >= _RARE * rate)
+    return Group(mask, tuple(members), rate, tuple(names), roams)
 
 
 def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[Group]:
