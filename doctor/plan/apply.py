@@ -36,6 +36,8 @@ from model.machines.topo import label
 
 JOURNAL = Path("/run/schedshard-doctor.json")
 FORMAT = "schedshard-doctor-plan/1"
+# Where libvirt keeps the threads of a guest that are no virtual CPUs, with systemd and without.
+EMULATORS = ("/libvirt/emulator", "/emulator")
 # Nobody reviews more partitions than this.
 MOST = 200
 _JOURNAL_FORMAT = "schedshard-doctor-journal/1"
@@ -244,10 +246,15 @@ class _Apply:
             if "cpuset" not in self.kernel.read(f"{above}/{_CONTROL}").split():
                 self.write(above, _CONTROL, "+cpuset", "-cpuset")
         now = "-" if row.masks else self.kernel.read(f"{row.cgroup}/{_PARTITION}")
+        if " invalid" in now:
+            self.write(row.cgroup, _PARTITION, "member", now.split(" ")[0])
+            now = "member"
         if now not in (row.was, "member"):
             raise _RefusedError(f"{row.cgroup} is '{now}' now, but '{row.was}' in the plan")
         if row.emulator is not None:
-            self.write(f"{row.cgroup}/libvirt/emulator", _CPUS, str(row.emulator))
+            names = [f"{row.cgroup}{name}" for name in EMULATORS]
+            there = [name for name in names if self.kernel.path(name).exists()]
+            self.write((there or names)[0], _CPUS, str(row.emulator))
         for cgroup in row.chain if now != "isolated" else ():
             if self.kernel.path(f"{cgroup}/{_EXCLUSIVE}").exists():
                 held = cpu_list(self.kernel.read(f"{cgroup}/{_EXCLUSIVE}"))

@@ -27,7 +27,7 @@ from doctor.judge.predictions import percent, share_words
 from doctor.judge.root_domains import wide_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
-from doctor.plan.apply import FORMAT, MOST
+from doctor.plan.apply import EMULATORS, FORMAT, MOST
 from doctor.predict.prediction import Prediction, total
 from doctor.predict.shape import PARTITION
 from doctor.predict.stored import faster
@@ -56,8 +56,9 @@ _OWNERS = {
     "from the guest's hookscript, at 'post-start'",
     "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from Prolog=, which "
     "runs as root, with PrologFlags=RunInJob, so that the job's cgroup exists by then",
-    "container": "the container's runtime (--cpuset-cpus): 'podman ps --no-trunc' or 'docker ps "
-    "--no-trunc' names the container of an ID. Repeat the line after each start",
+    "container": "the container's runtime (--cpuset-cpus; LXC: cpuset.cpus): 'podman ps "
+    "--no-trunc' or 'docker ps --no-trunc' names the container of an ID. Repeat the line after "
+    "each start",
     "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
     "a later drop-in in 'systemctl cat UNIT' wins. CPUSetPartition=root (systemd 261) keeps the "
     "partition of a unit in -.slice only; for others call apply --again at each start of the unit",
@@ -123,6 +124,12 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     above = _base(place, facts)
     used = any(name.startswith(f"{above}/") for other in beside for name in other.places)
     place = above if above and not used else place
+    if _too_deep(place, facts) and not part.split:
+        # A slice below the root may be a partition, if its CPUs are this part's alone.
+        top = f"{above}/{place[len(above) + 1 :].partition('/')[0]}"
+        listed = facts.cpusets.sets.get(top, Cpuset(top)).cpus or frozenset()
+        used = any(f"{name}/".startswith(f"{top}/") for other in beside for name in other.places)
+        place = top if listed >= part.cpus and not listed & others and not used else place
     if _PLAIN.fullmatch(place) is None:
         return f"{where}: the name {_shown(place)} has characters that are unsafe in a command"
     held = facts.cpusets.sets.get(place, Cpuset(place))
@@ -149,25 +156,25 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
     if own >= cpus and not own & others:
         cpus = own
-    if facts.unthrottled and not cpus - part.cpus and kind != "guest":
+    if facts.unthrottled and not cpus - part.cpus and not _vm(place):
         return (
             f"{where}: {facts.unthrottled}, so that other threads of {_shown(place)} may never run "
             "on these CPUs: give its list a CPU without a real-time thread first"
         )
-    if kind == "guest" and cpus == part.cpus:
+    if _vm(place) and cpus == part.cpus:
         if emulator is None:
             return (
                 f"{where}: the emulator of {_shown(place)} needs a CPU on which no virtual CPU "
                 "runs, and none is free: give the guest another CPU, and collect again"
             )
         cpus |= {emulator}
-    else:
+    if kind != "guest" or emulator not in cpus or own >= cpus:
         emulator = None
     if reason := _too_deep(place, facts):
         return f"{where}: {reason}"
     return Row(
-        place, cpus, held.partition, kind, len(threads), part.wakeups, _base(place, facts),
-        emulator=emulator,
+        place, cpus, held.partition if held.valid else "member", kind, len(threads), part.wakeups,
+        _base(place, facts), emulator=emulator,
     )  # fmt: skip
 
 
@@ -199,8 +206,13 @@ def _lists(part: Part, facts: Facts) -> frozenset[int]:
     return frozenset[int]().union(*(_listed(cpuset, facts) for cpuset in sets))
 
 
+def _vm(place: str) -> bool:
+    """Whether a cgroup is of a virtual machine, whose other threads need a CPU too."""
+    return kind_of(place) == "guest" or place.startswith("/qemu.slice/")
+
+
 def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
-    """Return, by a part's index, a free CPU for each guest, on the guest's node if possible.
+    """Return, by a part's index, a free CPU for each guest, in its cache or else on its node.
 
     Some free CPUs are left for all other tasks.
     """
@@ -210,14 +222,16 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
     free = facts.online - busy
     emulators = {}
     for index, part in enumerate(parts):
-        if kind_of(part.places[0]) != "guest" or part.split or len(part.places) > 1:
+        if not _vm(part.places[0]) or part.split or len(part.places) > 1:
             continue
         above = _base(part.places[0], facts)
         inside = free & (facts.cpusets.sets[above].claimed if above else free)
-        nodes = {facts.cpus[cpu].node for cpu in part.cpus if cpu in facts.cpus}
-        near = [cpu for cpu in inside if cpu in facts.cpus and facts.cpus[cpu].node in nodes]
+        known = [facts.cpus[cpu] for cpu in part.cpus if cpu in facts.cpus]
+        node = [cpu for cpu in inside if facts.cpus[cpu].node in {own.node for own in known}]
+        cache = [cpu for cpu in node if facts.cpus[cpu].llc in {own.llc for own in known}]
         if len(inside) > _STAY:
-            emulators[index] = max(near or inside)
+            far = {cpu: min(abs(cpu - own) for own in part.cpus) for cpu in cache or node or inside}
+            emulators[index] = max(far, key=lambda cpu: (-far[cpu], cpu))
             free -= {emulators[index]}
     return emulators
 
@@ -291,6 +305,9 @@ def make_plan(verdict: Verdict) -> Plan | str:
     hot = [cpus for cpus, predicted in costly if predicted.row(PARTITION) is not None]
     if facts is None or not costly:
         return "no partition is known to save enough"
+    busy = {load.domain.cpus for load in verdict.loads if load.kernel > load.wakeups / 2}
+    if not hot and all(cpus in busy for cpus, _ in costly):
+        return "most of these wake-ups are of kernel threads, which no partition of a cgroup takes"
     if not hot:
         return "the threads may run on the same CPUs: pin them in groups first, and collect again"
     if facts.pseudonyms:
@@ -309,17 +326,21 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if len(parts) > MOST:
         return f"{len(parts):,} partitions are more than a person can review ({MOST})"
     rows, left = _rows(parts, facts)
-    rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
+    free = facts.online - frozenset[int]().union(
+        *(held.claimed for held in facts.cpusets.sets.values()
+          if held.path != "/" and (held.root_partition or held.isolated_partition))
+    )  # fmt: skip
+    rest = free - frozenset[int]().union(*(row.cpus for row in rows))
     if rows and not rest:
         kept = _without_one_cache(verdict, rows, left)
         if isinstance(kept, str):
             return kept
         rows = kept
-        rest = facts.online - frozenset[int]().union(*(row.cpus for row in rows))
+        rest = free - frozenset[int]().union(*(row.cpus for row in rows))
     for path, cpus in _starved(rows, facts).items():
         left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it another first")
         rows = [row for row in rows if not row.cpus & cpus]
-        rest |= cpus
+        rest |= cpus & free
     if not rows:
         return left[0] if left else "no real-time threads are in groups of CPUs"
     return Plan(tuple(rows), tuple(left), rest)
@@ -387,7 +408,9 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
         return []
     kept = facts.boot_isolated - taken
     words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
-    instead = f"leave {label(kept)} in its list" if kept else "remove it"
+    flags = any("managed_irq" in word for word in words)
+    gone = "take domain out of its flags" if flags else "remove it"
+    instead = f"leave {label(kept)} in its list" if kept else gone
     return [
         f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
         f"{instead}, boot, and collect again: cgroups have other names after a boot. Until the "
@@ -397,8 +420,10 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
 
 def _line(row: Row, facts: Facts) -> str:
     path = shlex.quote(row.path[len(row.base) + 1 :])
-    note = f"# {row.was} -> root, {row.threads} threads, {row.wakeups:,.0f}/s"
-    held = facts.cpusets.sets.get(row.path, Cpuset(row.path))
+    sets = facts.cpusets.sets
+    held = sets.get(row.path, Cpuset(row.path))
+    was = row.was if held.valid else f"{held.partition} invalid"
+    note = f"# {was} -> root, {row.threads} threads, {row.wakeups:,.0f}/s"
     if row.masks:
         return f"t {path} {label(row.cpus)} {shlex.quote(' '.join(row.masks))}  {note}"
     if row.was == "isolated":
@@ -407,7 +432,8 @@ def _line(row: Row, facts: Facts) -> str:
     if not _exclusive(facts):
         note += f", cpuset.cpus was '{label(held.cpus or frozenset())}'"
     if row.emulator is not None:
-        emulator = facts.cpusets.sets.get(f"{row.path}/libvirt/emulator", held)
+        inside = (f"{row.path}{name}" for name in EMULATORS)
+        emulator = next((sets[name] for name in inside if name in sets), held)
         was = label(emulator.cpus or emulator.effective or facts.online)
         return (
             f"virsh emulatorpin {shlex.quote(_guest(row.path))} {row.emulator} --live --config && "
@@ -420,7 +446,7 @@ def _guest(path: str) -> str:
     """Return a guest's name from its scope, machine-qemu-NUMBER-NAME.scope with escaped dashes."""
     name = path.rpartition("/")[2].removesuffix(".scope")
     name = re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), name)
-    return re.sub(r"^machine-(?:qemu|lxc)-[0-9]+-|\.libvirt-(?:qemu|lxc)$", "", name)
+    return re.sub(r"^(?:machine-)?(?:qemu|lxc)-[0-9]+-|\.libvirt-(?:qemu|lxc)$", "", name)
 
 
 def plan_data(verdict: Verdict, plan: Plan) -> dict[str, Any]:
@@ -456,6 +482,8 @@ def _reserved(facts: Facts) -> str:
 
 def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
     """Return what an operator asks before a change, answered."""
+    facts = verdict.facts
+    assert facts is not None
     later = [faster(cost, 2.0) for cost in verdict.costs if isinstance(cost, Prediction)]
     doubled = total(cost_later for cost_later in later if cost_later is not None)
     now, twice = (wide_words(cost) or share_words(cost) for cost in (verdict.cost, doubled))
@@ -469,10 +497,28 @@ def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
         + ("." if None in later else f". At twice the wake-ups it would cost {twice}."),
         f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
+        *_moved(plan, facts),
         "The plan holds while these cgroups live. Programs that start later have no partition, "
         "and cannot use the partitions' CPUs.",
         f"Or {_series(verdict)}.",
     ]
+
+
+def _moved(plan: Plan, facts: Facts) -> list[str]:
+    """Return who may use only the partitions' CPUs and is in none of them, as a line."""
+    taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
+    inside = tuple(f"{row.path}/" for row in plan.rows)
+    divided = {row.path.rpartition("/")[0] for row in plan.rows if row.masks}
+    names = {
+        thread.cgroup for thread in facts.threads
+        if thread.cgroup not in (None, *divided) and not f"{thread.cgroup}/".startswith(inside)
+        and not thread.kernel and thread.allowed and thread.allowed & facts.online <= taken
+    }  # fmt: skip
+    sets = [facts.cpusets.sets.get(name, Cpuset(name)) for name in divided]
+    names |= {held.path for held in sets if held.cpus and held.cpus & facts.online <= taken}
+    shown = ", ".join(sorted(_shown(name) for name in names if name)[:5])
+    line = f"Moved: other threads of {shown} leave these CPUs for {label(plan.rest)}."
+    return [line] if names else []
 
 
 def is_plan(path: Path) -> bool:

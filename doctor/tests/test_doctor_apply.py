@@ -227,6 +227,21 @@ def test_a_journal_of_others_is_not_used(tmp_path: Path) -> None:
         Journal.read(journal)
 
 
+def test_an_invalid_partition_and_a_guest_without_systemd(tmp_path: Path) -> None:
+    kernel = tree(tmp_path)
+    (kernel.path("/guest/libvirt")).rename(tmp_path / "other")
+    kernel.add("/guest/emulator", cpus="0-3")
+    kernel.file("/s/b.service", "cpuset.cpus.partition", "root invalid (Parent is invalid)")
+    apply(ROWS[1:], kernel, tmp_path / "journal")
+    assert (kernel.state("/s/b.service"), kernel.read("/guest/emulator/cpuset.cpus")) == (
+        "root", str(ROWS[2].emulator),
+    )  # fmt: skip
+    undo(kernel, tmp_path / "journal")
+    assert kernel.state("/s/b.service").startswith("root")
+    assert kernel.read("/s/b.service/cpuset.cpus.exclusive") == ""
+    assert kernel.read("/guest/emulator/cpuset.cpus") == "0-3"
+
+
 def test_plans_are_read_or_refused(capsys: Capture, tmp_path: Path) -> None:
     host = tar(tmp_path, services(3))
     call(capsys, "doctor", host, "--plan", tmp_path / "plan.txt")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from doctor_cli import call
-from doctor_tree import Machine, Task, tar
+from doctor_tree import FIFO, KTHREAD, Machine, Task, tar
 from test_doctor_plan import FILES, ROOT, planned
 from test_doctor_predict import needs_sim, simulates
 
@@ -37,8 +37,7 @@ def tree(kind: str, lists: dict[str, str], rest: str) -> dict[str, dict[str, str
     return {ROOT: {"cpuset.cpus.effective": rest}, **made}
 
 
-def pod(number: int) -> str:
-    return f"/kubepods.slice/kubepods-pod{number}.slice/cri-containerd-{number}{ID}.scope"
+POD = f"/kubepods.slice/kubepods-pod{{0}}.slice/cri-containerd-{{0}}{ID}.scope"
 
 
 def host(cgroups: dict[str, dict[str, str]], tasks: list[Task], **changes: Any) -> Machine:
@@ -47,39 +46,57 @@ def host(cgroups: dict[str, dict[str, str]], tasks: list[Task], **changes: Any) 
     return Machine(tasks=tasks, cgroups=cgroups, **shape)
 
 
-def kubernetes() -> Machine:
-    """Static CPUs: each container has its own list, of which one CPU has no real-time thread."""
-    lists = {pod(n): f"{8 * n}-{8 * n + 7}" for n in range(1, 8)}
-    tasks = [task for n in range(1, 8) for task in pinned(pod(n), range(8 * n + 1, 8 * n + 8))]
-    return host(tree("member", lists, "0-63"), tasks)
+def seven(place: str, inside: str = "", busy: int = 8, *, has: bool = True, **more: Any) -> Machine:
+    """Seven cgroups with lists of 8 CPUs, if it ``has`` lists, and threads on ``busy`` of them."""
+    lists = {place.format(n): f"{8 * n}-{8 * n + 7}" for n in range(1, 8)}
+    tasks = [
+        task for n, name in enumerate(lists, 1)
+        for task in pinned(name + inside, range(8 * n, 8 * n + busy))
+    ]  # fmt: skip
+    return host(tree("member", lists if has else {}, "0-63"), tasks, **more)
+
+
+def watched() -> Machine:
+    """A watchdog on each CPU joins no containers: its threads hardly ever wake up."""
+    machine = seven(POD)
+    dogs = [Task(900 + n, "dog", FIFO, 99, str(n), "/init.scope", 6, tgid=900) for n in range(64)]
+    return replace(machine, tasks=[*machine.tasks, *dogs])
+
+
+def old() -> Machine:
+    """Before Linux 6.7 a slice below the root may be a partition, a service inside may not."""
+    machine = seven("/rt{0}.slice", "/a.service", release="6.6.60")
+    files = ("cpuset.cpus", "cpuset.cpus.partition", "cpuset.cpus.effective")
+    cgroups = (machine.cgroups or {}).items()
+    kept = {place: {key: held[key] for key in files if key in held} for place, held in cgroups}
+    return replace(machine, cgroups=kept)
 
 
 def openshift(first: int = 8, rest: str = "0-7", rate: int = 20_000, **changes: Any) -> Machine:
     """Isolated partitions of 8 CPUs, the last of which has threads that poll."""
     starts = [first + 8 * n for n in range(7)]
-    lists = {pod(n): f"{cpu}-{cpu + 7}" for n, cpu in enumerate(starts, 1)}
+    lists = {POD.format(n): f"{cpu}-{cpu + 7}" for n, cpu in enumerate(starts, 1)}
     tasks = [
         task for n, cpu in enumerate(starts, 1)
-        for task in pinned(pod(n), range(cpu, cpu + 8), rate if n < 7 else 12)
+        for task in pinned(POD.format(n), range(cpu, cpu + 8), rate if n < 7 else 12)
     ]  # fmt: skip
     return host(tree("isolated", lists, rest), tasks, **changes)
 
 
-def guests() -> Machine:
+def guests(name: str = r"/machine.slice/machine-qemu\x2d{0}\x2dvm{0}.scope/libvirt") -> Machine:
     """Three on each node, whose emulators may use the node's first CPUs."""
     cgroups, tasks = tree("member", {}, "0-63"), []
     for n, first in enumerate((8, 16, 24, 40, 48, 56)):
-        place = f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm{n}.scope/libvirt"
+        place = name.format(n)
         near = "0-3" if first < 32 else "32-35"
         cgroups |= {f"{ROOT}{place}/emulator": {**FILES, "cpuset.cpus": near}}
         tasks += pinned(f"{place}/vcpu0", range(first, first + 8), tgid=5000 + n)
     return host(cgroups, tasks)
 
 
-def telecom() -> Machine:
+def telecom(place: str = "/system.slice/ran.service", **lists: str) -> Machine:
     """One process, whose threads use all caches."""
-    tasks = pinned("/system.slice/ran.service", range(4, 64), tgid=5000)
-    return host(tree("member", {}, "0-63"), tasks)
+    return host(tree("member", lists, "0-63"), pinned(place, range(4, 64), tgid=5000))
 
 
 def slurm() -> Machine:
@@ -94,14 +111,33 @@ def slurm() -> Machine:
 
 
 EIGHTS = "8-15 16-23 24-31 32-39 40-47 48-55"
+SEVEN = f"{EIGHTS} 56-63"
+VMS = "5,24-31 6,16-23 7-15 37,56-63 38,48-55 39-47"
+ONE = f"/docker/{ID}"
 FULL = {"sys/devices/system/cpu/nohz_full": "8-63\n"}
 # By kind: the host, what its cgroups are now, the CPUs of the plan's partitions, words of the page.
 HOSTS = {
-    "kubernetes": (kubernetes(), "member", f"{EIGHTS} 56-63", "which 'crictl ps"),
-    "openshift": (openshift(files=FULL), "isolated", EIGHTS, "PerformanceProfile) stay 0-7"),
-    "guests": (guests(), "member", "5,24-31 6,16-23 7-15 37,56-63 38,48-55 39-47", "was on 32-35"),
+    "kubernetes": (seven(POD, busy=7), "member", SEVEN, "which 'crictl ps"),
+    "lxc": (seven("/lxc.payload.a{0}", "/x/b.service"), "member", SEVEN, "p lxc.payload.a1 8-15  "),
+    "proxmox": (seven("/qemu.slice/10{0}.scope", busy=7, has=False), "member", SEVEN, "qm set ID"),
+    "watchdogs": (
+        watched(),
+        "member",
+        SEVEN,
+        "Moved: other threads of /init.scope leave",
+    ),
+    "slices": (old(), "member", SEVEN, "p rt1.slice 8-15  "),
+    "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
+    "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
+    "guests": (guests(), "member", VMS, "was on 32-35"),
     "telecom": (telecom(), "-", "4-15 16-31 32-47 48-63", "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
-    "slurm": (slurm(), "member", f"{EIGHTS} 56-63", "PrologFlags=RunInJob"),
+    "container": (
+        telecom(ONE, **{ONE: "4-63"}),
+        "-",
+        "4-15 16-31 32-47 48-63",
+        "Moved: other threads",
+    ),
+    "slurm": (slurm(), "member", SEVEN, "PrologFlags=RunInJob"),
 }
 
 
@@ -144,3 +180,9 @@ def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path
     page, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
     assert (page, message.startswith("no plan: the threads may run on the same")) == ("", True)
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
+
+
+def test_interrupt_threads_are_in_no_partition(capsys: Capture, tmp_path: Path) -> None:
+    tasks = [replace(task, flags=KTHREAD) for task in pinned("/", range(64), 40_000)]
+    _, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
+    assert message.startswith("no plan: most of these wake-ups are of kernel threads")
