@@ -92,7 +92,7 @@ def test_packages_that_take_turns() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("2x8x8", "is not a shape: give packages x caches x cores x threads"),
+        ("2x8x8", "is not a shape: give packages x caches of each x cores"),
         ("0x1x1x8", "is not a shape"),
         ("2x2x2x\u0662", "is not a shape"),
         ("1x2x8x2", "has 32 CPUs, and t 8: give"),
