@@ -17,7 +17,7 @@ from model.results.c2c import Recorded as Report
 from model.results.raw import RecordedRun
 from record.program.emulate import emulate
 from record.program.machine_view import cpus_in_order
-from record.program.program import Program, find_emulator, find_program
+from record.program.program import Program, advice_at_start, find_emulator, find_program
 from record.program.window import Window
 from record.report.replaying import Trace
 from record.report.report import LIMITS, Recorded, Wanted, make_report
@@ -113,6 +113,9 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
     orders = [cpus_in_order(machine, request.placement) for machine in machines]
     program = find_program(request.program)
     find_emulator()
+    advice = advice_at_start(program)
+    if advice is not None:
+        print(f"schedshard: {advice}", file=sys.stderr)
     count = min(map(len, orders))
     if request.cpus is not None and request.cpus > count:
         smallest = min(zip(orders, machines, strict=True), key=lambda pair: len(pair[0]))[1]

@@ -2,6 +2,7 @@
 """Finds the program to record, and checks that the emulator can run it."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from common.paths import INSTALLED, ROOT, typed
 
 EMULATOR = "qemu-x86_64"
 _X86_64 = "EM_X86_64"
+_JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _LONGEST = 200  # characters of a command in a report
 
 
@@ -52,6 +54,17 @@ def find_program(argv: Sequence[str]) -> Program:
     if not os.access(path, os.X_OK):
         raise UserError(f"{name} is not executable")
     return _look(path, tuple(argv))
+
+
+def advice_at_start(program: Program) -> str | None:
+    """Return how to record the program in less time, or None."""
+    words = [*program.argv, *(os.environ.get(name, "") for name in _JAVA_OPTIONS)]
+    if program.path.name != "java" or re.search(r"-XX:\+Use\w+GC\b", " ".join(words)):
+        return None
+    return (
+        "Java's default collector has many threads, which take several times longer to record: "
+        "give java -XX:+UseSerialGC"
+    )
 
 
 def _look(path: Path, argv: tuple[str, ...]) -> Program:

@@ -21,6 +21,7 @@ from record.names.objects import Objects
 from record.names.things import Thing, used_by
 from record.names.variables import DebugInfo
 from record.program import perf_map
+from record.program.program import Program, advice_at_start
 from record.report.moving import moves
 from record.report.report import as_many
 from record.report.waits import waits
@@ -484,3 +485,14 @@ def test_threads_that_only_add_are_told_to_count_apart() -> None:
         )
     ]  # fmt: skip
     assert shown == [True, False, False, False]
+
+
+def test_a_slow_collector_of_java_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def advice(*argv: str) -> str | None:
+        return advice_at_start(Program(Path("/usr/bin", argv[0]), argv, dynamic=True, debug=False))
+
+    assert "-XX:+UseSerialGC" in (advice("java", "-Xmx1g", "Main") or "")
+    assert advice("java", "-XX:+UseParallelGC", "Main") is None
+    assert advice("javac", "Main.java") is None
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
+    assert advice("java", "Main") is None
