@@ -201,18 +201,28 @@ class Uses:
         """Return the pointer in a register before an instruction."""
         if depth == 0 or not (register in REGISTERS or register.startswith("rsp+")):
             return None
-        pointer = self._in_register(function.all[index].address, register)
-        if pointer is not None:
-            return pointer
+        part = self._in_register(function.all[index].address, register)
         definition = function.writer(register, index)
         if definition is None:
-            return None
+            return part
         writer, step = definition
-        if writer + 1 < index:
+        pointer = None
+        if part is None and writer + 1 < index:
             pointer = self._in_register(function.all[writer + 1].address, register)
         if pointer is None and writer >= 0:
             pointer = self._written(function, writer, register, depth - 1)
-        return pointer.moved(0, step) if pointer is not None else None
+        pointer = pointer.moved(0, step) if pointer is not None else None
+        return pointer if part is None or self._has(pointer, part) else part
+
+    def _has(self, pointer: Pointer | None, part: Pointer) -> bool:
+        """Whether a pointer to an object points to its member ``part``, a variable in a register.
+
+        Such a variable is ``this`` of a member's method that was inlined.
+        """
+        whole, member = self._use(pointer), self._use(part)
+        if whole is None or member is None or whole.size <= member.size:
+            return False
+        return whole.typed.contains(whole.offset - member.offset, member.typed)
 
     def _written(self, function: Function, index: int, register: str, depth: int) -> Pointer | None:
         """Return the pointer that an instruction writes to its first operand."""
