@@ -67,7 +67,6 @@ class Machine:
     tasks: Iterable[Task] = ()
     uptime: float = 100.0
     kernel_threads: bool = True
-    part: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
     # Folders that are not there.
     hidden: Iterable[str] = ()
@@ -147,8 +146,6 @@ def _files(machine: Machine, tasks: Iterable[Task]) -> dict[str, str]:
     whole = {"/sys/fs/cgroup": {"cpuset.cpus.effective": everybody}}
     for path, files in (whole if machine.cgroups is None else machine.cgroups).items():
         made |= {f"{path[1:]}/{name}": f"{value}\n" for name, value in files.items()}
-    if machine.part:
-        made["sys/fs/cgroup/cgroup.events"] = "populated 1\n"
     for task in tasks:
         made |= _task(task)
     made |= machine.files

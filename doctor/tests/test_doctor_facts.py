@@ -105,7 +105,7 @@ def test_cgroups_of_version_1(tmp_path: Path) -> None:
 def test_a_container_sees_a_part(tmp_path: Path) -> None:
     machine = Machine(
         cgroups={"/sys/fs/cgroup": {"cpuset.cpus.effective": "0-3"}},
-        part=True,
+        files={"sys/fs/cgroup/cgroup.events": ""},
         kernel_threads=False,
     )
     facts = facts_of(tmp_path, machine)

@@ -17,10 +17,7 @@ from test_doctor_verdict import ids, judged
 
 Capture = pytest.CaptureFixture[str]
 GUESTS = Path(__file__).resolve().parent / "data/guests"
-CASES = (
-    "container", "container-threads", "false-caches", "idle", "isolated", "isolcpus", "pinned",
-    "psimon", "root",
-)  # fmt: skip
+CASES = ("container-threads", "idle", "isolated", "isolcpus", "pinned", "psimon", "root")
 TARS = [GUESTS / f"{case}.tar.gz" for case in CASES]
 GROUPS = ["12-15", "4-7", "8-11"]
 
@@ -93,22 +90,6 @@ def test_root_partitions_need_nothing(capsys: Capture, tmp_path: Path) -> None:
     for group in GROUPS:
         assert known[group]["because"] == f"partition /group-{group}"
         assert known[group]["wakeups_per_second"] > 1000
-
-
-def test_a_container_without_the_right(capsys: Capture, tmp_path: Path) -> None:
-    outcome = verdict(capsys, tmp_path, "container")
-    assert (outcome.status, findings_of(outcome)) == (4, ["rd-shared"])
-    assert "Run the collector on the host" in outcome.json["findings"][0]["remedy"]
-    # There may be other partitions; the container does not see them.
-    assert any("part of the cgroup tree" in doubt for doubt in outcome.json["doubts"])
-
-
-def test_caches_that_are_a_lie(capsys: Capture, tmp_path: Path) -> None:
-    outcome = verdict(capsys, tmp_path, "false-caches")
-    assert outcome.status == 4
-    findings = {finding["id"]: finding for finding in outcome.json["findings"]}
-    assert set(findings) == {"rd-shared", "vm-llc"}
-    assert "each virtual CPU a last-level cache of its own" in findings["vm-llc"]["summary"]
 
 
 def test_monitors_of_pressure_beside_push_interrupts(capsys: Capture, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from doctor_cli import call
-from doctor_tree import FIFO, KTHREAD, Machine, Task, tar
+from doctor_tree import FIFO, Machine, Task, tar
 from test_doctor_plan import FILES, ROOT, planned
 from test_doctor_predict import needs_sim, simulates
 
@@ -182,7 +182,18 @@ def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
 
 
-def test_interrupt_threads_are_in_no_partition(capsys: Capture, tmp_path: Path) -> None:
-    tasks = [replace(task, flags=KTHREAD) for task in pinned("/", range(64), 40_000)]
-    _, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
-    assert message.startswith("no plan: most of these wake-ups are of kernel threads")
+@pytest.mark.parametrize(
+    ("option", "full", "said"),
+    [
+        ("", "", "as they are"),
+        ("nohz_full=2-63", "2-63", "0-1"),
+        ("systemd.cpu_affinity=0,1", "", "0-1"),
+    ],
+)
+def test_what_the_kubelet_reserves(
+    capsys: Capture, tmp_path: Path, option: str, full: str, said: str
+) -> None:
+    """Nobody knows that, unless the host was booted with the complement."""
+    files = {"sys/devices/system/cpu/nohz_full": f"{full}\n"}
+    page, _ = planned(capsys, tmp_path, seven(POD, busy=7, cmdline=option, files=files))
+    assert f"PerformanceProfile) stay {said}." in page

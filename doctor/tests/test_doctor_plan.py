@@ -111,28 +111,6 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     assert "--plan" not in finding["command"]
 
 
-def test_a_container_keeps_its_whole_list(capsys: Capture, tmp_path: Path) -> None:
-    places = [f"/kubepods.slice/pod{n}/crio-{n}.scope" for n in range(2)]
-    tree = {ROOT: {"cpuset.cpus.effective": "0-15"}} | {
-        f"{ROOT}{place}": {**FILES, "cpuset.cpus": f"{4 + 6 * n}-{9 + 6 * n}"}
-        for n, place in enumerate(places)
-    }
-    tasks = [
-        Task(100 + cpu, "rt", allowed=str(cpu), cgroup=places[n], voluntary=2_000_000)
-        for n in range(2) for cpu in range(4 + 6 * n, 8 + 6 * n)
-    ]  # fmt: skip
-    page, _ = planned(capsys, tmp_path, Machine(tasks=tasks, cgroups=tree))
-    assert "crio-0.scope 4-9  #" in page
-    assert "crio-1.scope 10-15  #" in page
-    # Nobody knows what the kubelet reserves, unless the host was booted with the complement.
-    assert "PerformanceProfile) stay as they are." in page
-    for option in ("nohz_full=2-15", "systemd.cpu_affinity=0,1"):
-        full = {"sys/devices/system/cpu/nohz_full": "2-15\n"} if option[0] == "n" else {}
-        machine = Machine(tasks=tasks, cgroups=tree, cmdline=option, files=full)
-        page, _ = planned(capsys, tmp_path / option, machine)
-        assert "PerformanceProfile) stay 0-1." in page
-
-
 def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_path: Path) -> None:
     places = [
         f"/machine.slice/machine-qemu\\x2d{n}\\x2dvm{n}.scope/libvirt/vcpu0" for n in (0, 1, 2)

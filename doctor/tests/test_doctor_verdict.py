@@ -202,7 +202,9 @@ def test_interrupt_threads(capsys: Capture, tmp_path: Path) -> None:
         Task(100 + n, f"irq/{n}-eth0", allowed=str(n), flags=KTHREAD, voluntary=1_000_000)
         for n in range(10)
     ]
-    outcome = judged(capsys, tar(tmp_path, Machine(tasks=tasks)))
+    host = tar(tmp_path, Machine(tasks=tasks))
+    assert "kernel threads, which" in call(capsys, "doctor", host, "--plan", tmp_path / "p").err
+    outcome = judged(capsys, host)
     assert ids(outcome) == [("rd-shared", "high")]
     assert outcome.json["findings"][0]["command"] == "grep . /proc/irq/*/smp_affinity_list"
     assert outcome.json["root_domains"][0]["kernel_wakeups_per_second"] == 5_000_000
@@ -211,7 +213,8 @@ def test_interrupt_threads(capsys: Capture, tmp_path: Path) -> None:
 def test_a_container(capsys: Capture, tmp_path: Path) -> None:
     def machine(rate: int) -> Machine:
         return Machine(
-            tasks=groups(rate), kernel_threads=False, part=True,
+            tasks=groups(rate), kernel_threads=False,
+            files={"sys/fs/cgroup/cgroup.events": ""},
             cgroups={ROOT: {"cpuset.cpus.effective": "4-15"}},
         )  # fmt: skip
 
@@ -358,7 +361,6 @@ def test_names_cannot_steer_a_terminal(capsys: Capture, tmp_path: Path) -> None:
         assert "\x07" not in out
 
 
-@pytest.mark.slow(reason="each file of the tree is taken away in turn")
 def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
     """A missing part of the tree is not a finding: the kernel may have other root domains."""
     tree = partitions("root")
