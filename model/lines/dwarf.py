@@ -340,8 +340,9 @@ def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
     return None
 
 
-def index_of(elf: ELFFile) -> Iterator[tuple[str, NameLUTEntry]]:
-    """Yield the names of an index of types (.debug_pubtypes), faster than pyelftools."""
+def index_of(elf: ELFFile, names: Iterable[str]) -> Iterator[tuple[str, NameLUTEntry]]:
+    """Yield these names of an index of types (.debug_pubtypes), faster than pyelftools."""
+    wanted = {name.encode(): name for name in names}
     section = elf.get_section_by_name(".debug_pubtypes")
     data, at = section.data() if section is not None else b"", 0
     while at < len(data):
@@ -350,7 +351,8 @@ def index_of(elf: ELFFile) -> Iterator[tuple[str, NameLUTEntry]]:
         at += _SET.size
         while offset := int.from_bytes(data[at : at + 4], "little"):
             zero = data.index(0, at + 4)
-            yield data[at + 4 : zero].decode(), NameLUTEntry(cu_ofs=unit, die_ofs=offset + unit)
+            if name := wanted.get(data[at + 4 : zero]):
+                yield name, NameLUTEntry(cu_ofs=unit, die_ofs=offset + unit)
             at = zero + 1
         at = end
 
@@ -371,9 +373,10 @@ class Layouts:
             self._file = binary.open("rb")
             elf = ELFFile(self._file)
             if elf.has_dwarf_info():
-                dwarf = elf.get_dwarf_info()
-                for name, entry in index_of(elf) if indexed else ():
-                    if name in names and name not in self._types:
+                # Only object files have relocations, for which pyelftools searches all sections.
+                dwarf = elf.get_dwarf_info(elf["e_type"] == "ET_REL")
+                for name, entry in index_of(elf, names) if indexed else ():
+                    if name not in self._types:
                         self._keep(name, dwarf.get_DIE_from_lut_entry(entry))
                 self._find(dwarf, names - self._types.keys())
         except OSError as error:
