@@ -172,12 +172,13 @@ def _report(
     ):
         if keep:
             write_atomic(names_path(trace), to_json(recorded.to_data()))
-        return make_report(
-            recorded,
-            Trace(trace, LIMITS),
-            machines,
-            Wanted(request.lines, request.advise, request.uncertainty),
-        )
+        source = Trace(trace, LIMITS)
+        wanted = Wanted(request.lines, request.advise, request.uncertainty)
+        try:
+            return make_report(recorded, source, machines, wanted)
+        except KeyboardInterrupt:
+            print("schedshard: the report is without advice and intervals", file=sys.stderr)
+            return make_report(recorded, source, machines, Wanted(request.lines, False, 0))
 
 
 def _record_in_guest(

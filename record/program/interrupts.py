@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Leaves SIGINT to the program that is recorded, whose reaction is part of the recording.
+"""Leaves SIGINT and SIGTERM to the recorded program, whose reaction is part of the recording.
 
 Ctrl-C makes the kernel signal every process in the terminal's foreground, so the program too. A
-SIGINT that another process sends to this one is passed on, whatever terminals there are.
+signal that another process sends to this one is passed on, whatever terminals there are.
 """
 
 import contextlib
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 
 _FROM_KERNEL = 0x80  # si_code of SI_KERNEL
 _END_WITH_PARENT = 1
-_AWAITED = (signal.SIGINT, signal.SIGCHLD)
+_PASSED = (signal.SIGINT, signal.SIGTERM)
+_AWAITED = (*_PASSED, signal.SIGCHLD)
 _MOST = 1.0  # seconds until the child is looked at: a parent may have had SIGCHLD ignored
 
 
@@ -39,10 +40,10 @@ def end_of(child: subprocess.Popen[bytes], look: Callable[[], None] = lambda: No
     while (status := child.poll()) is None:
         look()
         received = signal.sigtimedwait(_AWAITED, _MOST)
-        if received is None or received.si_signo != signal.SIGINT:
+        if received is None or received.si_signo not in _PASSED:
             continue
         if received.si_code != _FROM_KERNEL:
-            child.send_signal(signal.SIGINT)
-    while signal.sigtimedwait((signal.SIGINT,), 0) is not None:
+            child.send_signal(received.si_signo)
+    while signal.sigtimedwait(_PASSED, 0) is not None:
         pass  # it has ended the program already
     return status

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,10 +94,28 @@ def _interrupt(which: signal.Signals, *arguments: str) -> subprocess.CompletedPr
         return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
-def test_a_sigint_to_the_recorder_reaches_the_program() -> None:
-    done = _interrupt(signal.SIGINT, "--uncertainty", "0")
-    assert done.returncode == 128 + signal.SIGINT, done.stderr
-    assert "SIGINT ended the program: the report covers the time before" in done.stderr
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_the_recorder_reaches_the_program(name: str) -> None:
+    done = _interrupt(signal.Signals[name], "--uncertainty", "0")
+    assert done.returncode == 128 + signal.Signals[name], done.stderr
+    assert f"{name} ended the program: the report covers the time before" in done.stderr
+
+
+def test_ctrl_c_after_the_programs_end_leaves_the_report(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cli", "record", "--machine", MACHINE, "--uncertainty", "400"]
+    command += ["--trace", str(tmp_path / "trace"), "--", str(PROGRAMS / "record-known")]
+    with subprocess.Popen(
+        [*command, "side", "4", "100", "0"],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as child:  # fmt: skip
+        while not (tmp_path / "trace.names.json").exists() and child.poll() is None:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=50)
+    assert child.returncode == 0, err
+    assert "the report is without advice and intervals" in err
+    assert "5 threads, predicted" in err
 
 
 def test_a_recording_that_ends_early_leaves_the_trace_before(tmp_path: Path) -> None:
@@ -104,7 +123,11 @@ def test_a_recording_that_ends_early_leaves_the_trace_before(tmp_path: Path) -> 
     trace, names = tmp_path / "trace", tmp_path / "trace.names.json"
     trace.write_bytes(b"old")
     names.write_bytes(b"old")
-    done = _interrupt(signal.SIGTERM, "--trace", str(trace))
-    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # pytest's parent may ignore it
+    try:
+        done = _interrupt(signal.SIGHUP, "--trace", str(trace))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGHUP, "")
     assert sorted(tmp_path.iterdir()) == [trace, names]
     assert trace.read_bytes() == names.read_bytes() == b"old"
