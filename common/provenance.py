@@ -39,11 +39,9 @@ def commit() -> str:
     """Return the commit of this checkout, with '-dirty' if tracked files differ, or 'unknown'."""
     if INSTALLED:
         return "unknown"
-    top = _git("rev-parse", "--show-toplevel")
-    if top is None or Path(top).resolve() != ROOT:
-        return "unknown"
-    head = _git("rev-parse", "HEAD")
-    if head is None:
+    found = _git("rev-parse", "--show-toplevel", "HEAD")
+    top, _, head = (found or "").rpartition("\n")
+    if not top or Path(top).resolve() != ROOT:
         return "unknown"
     changed = _git("status", "--porcelain", "--untracked-files=no")
     return f"{head}-dirty" if changed else head
