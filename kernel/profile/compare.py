@@ -10,6 +10,7 @@ import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from model.results.c2c import Run
 from model.run.whole import whole_sentence
 from record.gate.baseline import Side
 from record.gate.judge import APPEARED, GREW, UNSURE, Judged, Row, growth
-from record.gate.words import limit_words, name_of
+from record.gate.words import limit_words, name_of, where
 from record.program.window import Window
 from record.record import RecordRequest, record
 
@@ -41,7 +42,8 @@ class Compared:
     @property
     def effect(self) -> str:
         """Return the change and its interval in words."""
-        ends = f" ({self.low:+.0%} to {self.high:+.0%})" if self.sure else ""
+        top = "or more" if self.high == float("inf") else f"to {self.high:+.0%}"
+        ends = f" ({self.low:+.0%} {top})" if self.sure else ""
         what = "operations per second" if self.counted else "runs per second"
         return f"{self.change:+.0%}{ends} of {what}"
 
@@ -60,8 +62,9 @@ class Compared:
         line = ""
         if self.row is not None:
             share = self.row.share
+            place = f" ({where(self.row)})" if where(self.row) else ""
             line = (
-                f"; the line is {name_of(self.row)}: {percent(share.before)} to "
+                f"; the line is {name_of(self.row)}{place}: {percent(share.before)} to "
                 f"{percent(share.after)} of all cycles"
             )
         sides = f"{self.names[1]} against {self.names[0]}"
@@ -129,7 +132,7 @@ def saved(comparison: Compared, reports: Mapping[str, Report]) -> dict[str, Any]
         "format": "schedshard/kernel-compare/1",
         "change": comparison.change,
         "low": comparison.low if comparison.sure else None,
-        "high": comparison.high if comparison.sure else None,
+        "high": comparison.high if comparison.sure and isfinite(comparison.high) else None,
         "said": comparison.sentence(),
         "validation": whole_sentence("guest"),
         "reports": {name: report.to_data() for name, report in reports.items()},

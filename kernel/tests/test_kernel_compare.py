@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Two kernels compared by a program: the effect and its interval."""
 
+import json
+
 import pytest
 
 from common.errors import UserError
-from kernel.profile.compare import compared, words_of
+from kernel.profile.compare import compared, saved, words_of
 from model.results.c2c import Cost, Run
 from record.gate.baseline import Side
 from record.gate.judge import judge
@@ -58,6 +60,16 @@ def test_several_boots_give_an_interval_around_the_change() -> None:
     comparison = compared(before, after, judge(before, after, 0.05))
     assert comparison.low < comparison.change < comparison.high
     assert comparison.change == pytest.approx(0.25, abs=0.01)
+
+
+def test_an_interval_without_an_upper_end_is_saved_and_said() -> None:
+    before = side("base", run(1000.0, 50.0), run(4000.0, 50.0))
+    after = side("mine", run(900.0, 50.0), run(3900.0, 50.0))
+    comparison = compared(before, after, judge(before, after, 0.05))
+    assert "% or more) of operations" in comparison.effect
+    data = saved(comparison, {})
+    assert data["high"] is None
+    json.dumps(data, allow_nan=False)
 
 
 def test_without_marks_a_run_counts_as_one_operation() -> None:
