@@ -140,8 +140,10 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
     """
     held = list(groups)
     places = {name: place_of(name, facts) for group in held for name in group.cgroups}
-    least = _RARE * sum(group.wakeups for group in held)
-    units = {places[name] for group in held if group.wakeups > least for name in group.cgroups}
+    rates: Counter[str] = Counter()
+    for group in held:
+        rates.update({places[name]: round(group.wakeups) for name in group.cgroups})
+    units = [place for place, rate in rates.items() if rate > _RARE * sum(rates.values())]
     alone = len(units) == 1 and kind_of(min(units)) in ("container", "pod")
     above = list(range(len(held)))
 

@@ -96,7 +96,8 @@ def guests(name: str = r"/machine.slice/machine-qemu\x2d{0}\x2dvm{0}.scope/libvi
 
 def telecom(place: str = "/system.slice/ran.service", **lists: str) -> Machine:
     """One process, whose threads use all caches."""
-    return host(tree("member", lists, "0-63"), pinned(place, range(4, 64), tgid=5000))
+    tasks = [*pinned(place, range(4, 128), tgid=5000), *pinned("/ptp4l.service", [2], 20)]
+    return host(tree("member", lists, "0-127"), tasks, cpus=128)
 
 
 def slurm() -> Machine:
@@ -114,6 +115,7 @@ EIGHTS = "8-15 16-23 24-31 32-39 40-47 48-55"
 SEVEN = f"{EIGHTS} 56-63"
 VMS = "5,24-31 6,16-23 7-15 37,56-63 38,48-55 39-47"
 ONE = f"/docker/{ID}"
+CACHES = "4-15 16-31 32-47 48-63 64-79 80-95 96-111 112-127"
 FULL = {"sys/devices/system/cpu/nohz_full": "8-63\n"}
 # By kind: the host, what its cgroups are now, the CPUs of the plan's partitions, words of the page.
 HOSTS = {
@@ -130,11 +132,11 @@ HOSTS = {
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
     "guests": (guests(), "member", VMS, "was on 32-35"),
-    "telecom": (telecom(), "-", "4-15 16-31 32-47 48-63", "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
+    "telecom": (telecom(), "-", CACHES, "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
     "container": (
-        telecom(ONE, **{ONE: "4-63"}),
+        telecom(ONE, **{ONE: "4-127"}),
         "-",
-        "4-15 16-31 32-47 48-63",
+        CACHES,
         "Moved: other threads",
     ),
     "slurm": (slurm(), "member", SEVEN, "PrologFlags=RunInJob"),
