@@ -326,6 +326,11 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if len(parts) > MOST:
         return f"{len(parts):,} partitions are more than a person can review ({MOST})"
     rows, left = _rows(parts, facts)
+    for base in {row.base for row in rows if row.masks and row.base}:
+        inside = [row for row in rows if row.base == base]
+        if _listed(facts.cpusets.sets[base], facts) <= frozenset().union(*(r.cpus for r in inside)):
+            rows.remove(least := min(inside, key=lambda row: row.wakeups))
+            left.append(f"CPUs {label(least.cpus)}: other threads of {_shown(base)} run there")
     free = facts.online - frozenset[int]().union(
         *(held.claimed for held in facts.cpusets.sets.values()
           if held.path != "/" and (held.root_partition or held.isolated_partition))

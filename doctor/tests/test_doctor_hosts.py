@@ -184,6 +184,13 @@ def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
 
 
+def test_a_partition_keeps_cpus_for_its_other_threads(capsys: Capture, tmp_path: Path) -> None:
+    machine = host(tree("root", {ONE: "4-63"}, "0-3"), pinned(ONE, range(4, 64), 40_000, 5000))
+    page, _ = planned(capsys, tmp_path, machine)
+    assert "# - CPUs 4-15: other threads of /docker/" in page
+    assert (page.count("\nt cpus-"), "Moved" in page) == (3, False)
+
+
 @pytest.mark.parametrize(
     ("option", "full", "said"),
     [
