@@ -28,7 +28,7 @@ def head(metric: Labelled) -> str:
 
 
 def figure_text(metric: Labelled, value: float | None) -> str:
-    """Return a figure as text. Only percent has its unit here; head() names other units."""
+    """Return a figure as text, without its unit unless that is %; head() names other units."""
     if value is None:
         return "-"
     if metric.unit == PERCENT:

@@ -65,9 +65,9 @@ class Section:
 def rendered(
     title: str, leads: Sequence[Lead], sections: Sequence[Section], shown: int = 6, **values: Any
 ) -> str:
-    """Return a page as text, of which the first leads are ``shown`` and the others folded.
+    """Return a page as text, which shows the first ``shown`` leads and folds the others.
 
-    The page loads nothing else, not even from a network. A given ``provenance`` ends it.
+    The page loads nothing, not even from a network. If ``provenance`` is given, it comes last.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: tables do not need it
 

@@ -34,7 +34,7 @@ struct rto {
 	atomic_t any ____cacheline_aligned; /* number of queues at RTO_ANY */
 };
 
-/* What a queue has published, for itself. As cpu_shard_bit(). */
+/* What a queue has published, for itself; bits as in cpu_shard_bit(). */
 struct rto_rq {
 	u64 shards;   /* where waiting tasks may run; 0: none waits */
 	u64 counting; /* the shards that count the queue */

@@ -25,7 +25,7 @@ struct ping_pong {
 	void (*turns)(u64 *word, u64 turn, u64 n);
 };
 
-extern const struct ping_pong ping_pongs[]; /* the last one has no name; in the order of tables */
+extern const struct ping_pong ping_pongs[]; /* in the tables' order; ends with a NULL name */
 
 /**
  * ping_pong_find - the entry of that name, or NULL.

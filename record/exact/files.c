@@ -26,7 +26,7 @@ static struct file {
 	int number; /* + 1; 0: a free slot */
 	uint64_t set;
 } files[FILES];
-static uint64_t sets; /* of all of them */
+static uint64_t sets; /* the union of the sets of all files */
 static bool flagged;
 
 static void flag(bool on)

@@ -164,7 +164,7 @@ static int look(struct pollfd *fds, nfds_t n)
 /* A call that waits for several files: until when, and with which signal mask. */
 struct several {
 	struct outside call;
-	bool alone; /* for none: a sleep */
+	bool alone; /* waits for no file: a sleep */
 	uint64_t end, before;
 	const sigset_t *mask, *told;
 };

@@ -33,7 +33,7 @@
 
 #define TIMERS	 1024u
 #define INTERVAL 3u	       /* those of setitimer() are the first ones */
-#define ID	 0x10000       /* of the first one for the program */
+#define ID	 0x10000       /* of the program's first timer */
 #define NS	 1000ull       /* ps */
 #define SECOND	 1000000000ull /* ns */
 #define NEVER	 UINT64_MAX

@@ -9,11 +9,10 @@
  * instruction faults (PR_SET_TSC), and this file's handler supplies the value. The faults begin
  * some time before the window. Otherwise the host could take a thread off its CPU inside the block
  * that reads the counter. The thread would then read the host's counter inside the window. The
- * emulator never lets the counter go back, so the guest would be that far ahead for the whole
- * window. In one run it was 2 ms ahead in a window of 20 ms. The faults do not begin with the
- * guest, because a fault takes far longer than the instruction and a booting kernel reads the time
- * constantly. gettimeofday() goes to the kernel, since the C library's fast path reads that
- * counter, too.
+ * emulator never lets the counter go back, so the guest would be ahead of the model for the whole
+ * window: in one run by 2 ms in a window of 20 ms. The faults do not begin with the guest, because
+ * a fault takes far longer than the instruction and a booting kernel reads the time constantly.
+ * gettimeofday() goes to the kernel, since the C library's fast path reads that counter, too.
  *
  * Phases: one of three structures, published by a pointer, says which time counts. So no thread
  * sees half of a change.

@@ -208,7 +208,7 @@ static char *inside(const char *preload)
 /* A file to execute, the interpreter that it names as a script, and so on to a program. */
 struct way {
 	char path[SCRIPTS + 1][PATH], head[SCRIPTS + 1][HEAD];
-	int depth; /* of the last one */
+	int depth; /* the index of the last file */
 };
 
 /*

@@ -112,7 +112,7 @@ static json_t *maps_json(void)
 }
 
 #define FOLDER_HIGH 500 /* programs close the low ones */
-static int folder = -1; /* of the files of names, if the root folder may have changed */
+static int folder = -1; /* a descriptor of the folder of user.meta, once the root may change */
 
 static void note_file(uint64_t low, uint64_t high, uint64_t offset, const char *path, void *arg)
 {
