@@ -212,7 +212,7 @@ def described(plan: Plan, sums: Mapping[str, str]) -> Sequence[str]:
         commands.append(f"  {RUNS} times: {shown}")
     tools = [f"  {name}: SHA-256 {sum_}" for name, sum_ in sums.items()]
     return [
-        "Commands, in this order (the repeated ones take turns):", *commands,
+        f"Commands, in this order; those that run {RUNS} times take turns:", *commands,
         "Programs in this file, built from bench/ of schedshard's sources:", *tools,
         "Reads: /proc/cpuinfo, stat and interrupts, /sys/devices/system/cpu, /sys/class/hwmon and "
         "power_supply. As root also the scheduler's features in /sys/kernel/debug, and events of "

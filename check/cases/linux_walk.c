@@ -190,8 +190,7 @@ static void check(uint32_t nr_cpus)
 {
 	for (u32 c = 0; c < nr_cpus; c++)
 		explore_check(explore_result_of(0) || READ_ONCE(s->seen[c]),
-			      "CPU %u lowered its level and asked, and no CPU looked after that",
-			      c);
+			      "CPU %u requested a walk, but no CPU read its level afterwards", c);
 }
 
 /* Only the last CPU knows that a CPU was overloaded at its request. */
@@ -199,7 +198,7 @@ static void check_last(uint32_t nr_cpus)
 {
 	explore_check(explore_result_of(0) || !READ_ONCE(s->low[2]) || READ_ONCE(s->seen[2]) ||
 			      READ_ONCE(s->walk.nobody),
-		      "CPU 2 lowered its level and asked, and no CPU looked after that");
+		      "CPU 2 requested a walk, but no CPU read its level afterwards");
 }
 
 /* ---- 7.3's walk: CPUs 0 and 2 are overloaded, and CPU 0 starts it; CPU 1 lowers its level ---- */
@@ -284,7 +283,7 @@ static void check_start(uint32_t nr_cpus)
 {
 	(void)nr_cpus;
 	explore_check(explore_result_of(0) || READ_ONCE(s->seen[1]),
-		      "CPU 1 lowered its level and asked, and CPU 0 did not look after that");
+		      "CPU 1 requested a walk, but CPU 0 did not read its level afterwards");
 }
 
 #define CASE(name_, title_, kind_, cpus_, setup_, body_, check_)                                 \

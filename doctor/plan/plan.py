@@ -557,7 +557,7 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
     count = len(facts.online)
     lines = [
         f"# {count_of(len(plan.rows), 'partition')} for {clean(verdict.source)}: "
-        f"Linux {facts.release}, {count} CPUs. All costs are predicted, of the machine's CPU time.",
+        f"Linux {facts.release}, {count} CPUs. Costs: predicted shares of the machine's CPU time.",
         *(f"# {line}" for line in _questions(verdict, plan, count)),
         *(f"# {line}" for line in _boot(plan, facts)),
         f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",

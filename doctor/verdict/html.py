@@ -78,7 +78,7 @@ def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Secti
         return Section("machine", "What was judged", f"{kinds}; no machine")
     section = Section("machine", sentence, "")
     section.machine = picture(verdict, facts, plan)
-    title = f"Root domains by the rules of Linux {facts.release}, read for {facts.seconds:.1f} s"
+    title = f"Root domains by Linux {facts.release}'s rules, observed for {facts.seconds:.1f} s"
     section.parts.append(domains_sheet(verdict, title))
     return section
 

@@ -30,7 +30,7 @@ def _machine(verdict: Verdict) -> RenderableType:
     cpus, caches = count_of(len(facts.online), "CPU"), count_of(len(facts.llcs), "last-level cache")
     return Text(
         f"{verdict.source}: Linux {facts.release}, {cpus}, {caches}, "
-        f"{threads} real-time and deadline threads, read for {facts.seconds:.1f} s",
+        f"{threads} real-time and deadline threads, observed for {facts.seconds:.1f} s",
         style="dim",
     )
 
