@@ -292,7 +292,7 @@ static port_always_inline void push_further(bool barrier)
 }
 
 /*
- * CPU 0's level drops. It sees CPU 2's queue (program 1), and prolongs a push walk. Program 2
+ * CPU 0 lowers its level, sees CPU 2's queue (program 1), and prolongs a push walk. Program 2
  * carries the walk: where it sees the request, it sees the queue that CPU 0 has seen.
  */
 static port_always_inline void walk(uint32_t cpu, bool barrier)

@@ -8,7 +8,7 @@
 #ifndef C2C_MARK_H
 #define C2C_MARK_H
 
-/* The window opens soon. Call this C2C_PREPARE_US earlier, so that all CPUs notice it in time. */
+/* How long before the window to call c2c_prepare(), so that all CPUs notice the call in time. */
 #define C2C_PREPARE_US 20000
 
 static inline void c2c_prepare(void)

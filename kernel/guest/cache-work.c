@@ -4,7 +4,7 @@
  * program, which then ends at once. No process has a second thread. cache-work threads PROCESSES
  * THREADS SECONDS: makes processes whose threads all run, so that each is scanned in every epoch.
  *
- * They show the cost of the scheduler's state per process, which `kernel c2c` measures from
+ * Both show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.
  */
 #define _GNU_SOURCE

@@ -162,7 +162,7 @@ def _file_ns(experiment: str, point: Measured, machine: Machine) -> float | None
 def judge(rows: Sequence[Row], bounds: Bounds) -> Verdict:
     """Return the verdict: median and worst factor.
 
-    A changed host allows no verdict on the model.
+    If the host has changed, the verdict says so, and does not judge the model.
     """
     judged = [row for row in rows if row.file_ns is None] or list(rows)
     middle = float(median(row.factor for row in judged))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The beginning and the end of a recording. The command starts the program with SCHEDSHARD_EXACT.
- * It holds four paths: the settings (record/plugin/watch.h), the file of names, the file of blocks,
- * the folder of the machine's files. Two words follow: the seed, and 'stacks' or 'none'. Without
- * it the program runs as always.
+ * The beginning and the end of a recording. The command starts the program with the environment
+ * variable SCHEDSHARD_EXACT; without it the program runs as always. The variable holds four paths:
+ * the settings (record/plugin/watch.h), the file of names, the file of blocks, the folder of the
+ * machine's files. Two words follow: the seed, and 'stacks' or 'none'.
  *
  * The recording begins when the first instrumented file calls __tsan_init() after this library's
  * constructors have run.
@@ -101,7 +101,7 @@ static void prepare(const char *settings)
 	struct watch_error err;
 
 	if (!stacks)
-		refuse(SETTINGS " has too few parts: 'record --exact' makes it");
+		refuse(SETTINGS " has too few parts; only 'record --exact' may set it");
 	if (watch_read(&exact.watch, watch, &err))
 		refuse(err.text);
 	exact.meta = meta;

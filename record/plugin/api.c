@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The emulator reads qemu_plugin_version after it has loaded the plugin, before it calls it. So a
- * constructor sets the version. It knows the emulator by its exports: each version that matters has
- * a function that older ones lack. The emulator reports its version in the first call, and only
- * that version decides how the plugin talks to it.
+ * The emulator loads the plugin, reads qemu_plugin_version, and then calls the plugin. So a
+ * constructor sets the version. The constructor knows the emulator by the emulator's exports: each
+ * version that matters has a function that older ones lack. The emulator reports its version in
+ * the first call, and only that version decides how the plugin talks to the emulator.
  *
  * The registration passes more arguments than some versions take. In the calling conventions of all
  * processors that the project knows, the callee ignores them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Move tasks to a CPU that should have more of them. Every CPU balances from time to time, and when
- * it runs out of tasks. It does so itself at its tick; the idle load balancer does it for CPUs
+ * it runs out of tasks. A CPU balances at its own tick; the idle load balancer does so for CPUs
  * without a tick.
  *
  * Why a task is never on two queues, nor lost: a balance takes it off its queue under that queue's
