@@ -343,7 +343,7 @@ static void report_result(const struct test *test, unsigned int number, int stat
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		say("ok %u %s", number, test->name);
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 4)
-		/* As in the kernel's own tests: this machine cannot run it. */
+		/* As in the kernel's own tests, 4: this machine cannot run the test. */
 		say("ok %u %s # SKIP", number, test->name);
 	else if (WIFEXITED(status))
 		say("not ok %u %s # exit status %d", number, test->name, WEXITSTATUS(status));

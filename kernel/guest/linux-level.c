@@ -40,7 +40,7 @@
 #define TOP_SPINS	(400 * MSEC)
 #define WINDOW		(200 * MSEC)
 
-static _Atomic uint64_t turns; /* of the deadline task */
+static _Atomic uint64_t turns; /* how often the deadline task ran */
 static _Atomic uint64_t deadline_steps, victim_steps, lower_steps, top_steps;
 static _Atomic int victim_tid;
 static sem_t wake_behind, wake_top;

@@ -32,14 +32,14 @@
 enum { PRIO_RT = -2, PRIO_DEADLINE = -101, PRIO_IDLE = 1000 };
 
 struct task_view {
-	char state; /* as in /proc: R, S, D; 0: it is gone */
+	char state; /* as in /proc: R, S, D; 0: the task is gone */
 	int priority;
-	int cpu; /* on whose run queue it is */
+	int cpu; /* the CPU on whose run queue the task is */
 };
 
 struct verdict {
 	unsigned int asleep, blocked, starved;
-	int cpu, running; /* of the last sample that shows a fault: the CPU, and what ran there */
+	int cpu, running; /* last sample with a fault: its CPU, and what ran there */
 };
 
 static struct task_view look(int tid)

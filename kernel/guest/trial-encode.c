@@ -25,7 +25,7 @@
 #define ROWS	 68
 #define LAG	 6
 #define PRIORITY 99
-#define STEPS	 40000 /* of a row, on average: about 41 us where a step takes 1 ns */
+#define STEPS	 40000 /* in an average row: about 41 us where a step takes 1 ns */
 #define STACK	 (64 * 1024)
 #define MOST	 1024
 

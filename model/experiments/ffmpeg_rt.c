@@ -56,7 +56,7 @@ struct ffmpeg {
 
 struct instance {
 	struct ffmpeg *f;
-	struct slot *slot; /* by frame modulo threads */
+	struct slot *slot; /* the index is the frame modulo the threads */
 	u32 first_cpu, next;
 	bool handing_out, waits;
 };

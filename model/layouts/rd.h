@@ -32,7 +32,7 @@
 #define CPUPRI_NORMAL  0
 #define CPUPRI_HIGHER  100
 
-/* What a pull sees of the CPUs with pushable RT tasks: an OR of these, 0: none. */
+/* What a pull sees of the CPUs with pushable RT tasks: an OR of these bits; 0: no such CPU. */
 enum rd_overload {
 	RD_ONLY_ME = 1, /* the caller's CPU, and no other from which it may pull */
 	RD_OTHERS = 2,	/* CPUs from which it may pull */

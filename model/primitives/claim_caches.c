@@ -100,7 +100,7 @@ struct next {
 
 struct plain {
 	u32 nr, nr_threads;
-	struct next *next; /* by slot: the one below it in the stack, plus 1 */
+	struct next *next; /* by slot: the slot below it in the stack, plus 1 */
 	struct plain_cache *cache;
 	u64 head port_cacheline_aligned; /* low half: the topmost slot, plus 1 */
 };

@@ -24,7 +24,7 @@ struct list_element {
 	u64 key;
 	u32 count;
 	u32 freed;
-	u64 value[3]; /* when packed, the last is the header of the next element */
+	u64 value[3]; /* when packed, value[2] is the next element's header */
 };
 
 static_assert(sizeof(struct list_element) == 48, "48 bytes, or 40 and a header");

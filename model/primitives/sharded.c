@@ -89,7 +89,7 @@ PRIMITIVE(cpu_counter, "cpu-counter",
 	  "increment schedshard's counter, one line per CPU, not locked", false, cpu_create,
 	  cpu_ops, cpu_consistent, cpu_destroy);
 
-/* With an estimate, for counter_reads.c. */
+/* counter_reads.c reads the estimate of this counter. */
 PRIMITIVE(cpu_about, NULL, NULL, false, about_create, cpu_ops, cpu_consistent, cpu_destroy);
 
 static void any_ops(void *state, const struct primitive_thread *thread, u64 n)

@@ -22,7 +22,7 @@
 struct arena_object {
 	const char *name; /* e.g. "global mask" */
 	const char *type; /* C type of one element, e.g. "struct sbm_line", or NULL */
-	uint64_t offset;  /* of the first byte, from ARENA_BASE */
+	uint64_t offset;  /* bytes from ARENA_BASE to the first byte */
 	size_t size;	  /* bytes */
 	int node;	  /* home NUMA node of its lines; -1: interleaved by line */
 };

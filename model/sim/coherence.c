@@ -197,7 +197,7 @@ void coherence_handover(struct coherence *c, struct line *l, uint32_t line)
 			memset(l->copies, 0, c->lines.copy_words * sizeof(*l->copies));
 		l->shared = false;
 		l->version++;
-		/* Not for store buffers: siblings that only store take turns (Zen 4). */
+		/* Not set by buffered stores: siblings that only store take turns (Zen 4). */
 		l->stayed = l->owner == me && !(l->current & 1);
 		l->owner = me;
 		l->dirty = r->write;

@@ -62,8 +62,8 @@ struct cpu {
 	struct store *sb;
 	uint32_t sb_used;      /* entries; fewer than stores where some merge */
 	uint64_t stored;       /* the word stored last, as address / 8; or AFTER_LOCKED */
-	uint64_t forwarded_at; /* when the last load of that word took no time */
-	uint32_t forwarded;    /* how many such loads there were then */
+	uint64_t forwarded_at; /* when a load of @stored last took no time */
+	uint32_t forwarded;    /* number of such loads at that time */
 	uint64_t random;
 	void (*body)(uint32_t cpu, void *arg);
 	void *arg;
@@ -82,7 +82,7 @@ struct sim {
 	struct {
 		/* In accesses: when to look, how long to wait, when it was looked last. */
 		uint64_t deadline, patience, looked;
-		uint64_t until; /* at the first look: the latest time at which a CPU acts */
+		uint64_t until; /* the latest time at which a CPU acts, found at the first look */
 		bool over;	/* that time is over */
 	} watch;
 	uint64_t relax;	       /* picoseconds of a cpu_relax() */

@@ -44,7 +44,7 @@ void fiber_start(struct fiber *f, void (*fn)(void *arg), void *arg, struct fiber
 
 /* Boost.Context's C interface, declared here because its headers are C++. */
 struct fiber_transfer {
-	void *ctx;  /* of the side that jumped */
+	void *ctx;  /* context of the side that jumped */
 	void *data; /* the data that this side passed: its struct fiber */
 };
 #if __has_attribute(noplt) /* only gcc has it; without it each switch makes one more jump */

@@ -10,7 +10,7 @@
 
 struct hot_line {
 	uint32_t line;
-	uint32_t first, accesses; /* its place in hot_lines_accesses(), and its records */
+	uint32_t first, accesses; /* place in hot_lines_accesses(), number of records there */
 	uint32_t user;		  /* a CPU that used it, + 1 */
 	bool shared;		  /* another CPU used it, too */
 	uint64_t records, loads, stores, hitm_local, hitm_remote, load_time, store_time, load_max;

@@ -51,7 +51,7 @@ struct line {
 	uint8_t seen;  /* threads of the owner that saw the last write; bit = index in the core */
 	uint32_t touched; /* for engine_access.c: the statistics' epoch */
 
-	uint64_t let_go;     /* of the current request: the handover */
+	uint64_t let_go;     /* when the owner hands the line to the current request */
 	uint64_t pick_at;    /* the next pick that is scheduled, or NEVER */
 	uint64_t first_done; /* when the owner has used the line once */
 	struct line_home home;

@@ -78,7 +78,7 @@ struct stats_line {
  * the records, which hides the misses: all records together do not fit into the host's caches.
  */
 struct stats {
-	void **block; /* of STATS_BLOCK records each, then as many places; blocks never move */
+	void **block; /* each: STATS_BLOCK records, then as many places; blocks never move */
 	uint32_t n, nr_blocks;
 	uint32_t cpu_words;
 	struct stats_line *line;

@@ -17,7 +17,7 @@
 #define TSAN_PC __builtin_return_address(0)
 
 #ifndef hook_volatile
-#define hook_volatile hook_plain /* as any other access */
+#define hook_volatile hook_plain /* treat a volatile access as any other */
 #endif
 
 void __tsan_init(void);

@@ -123,7 +123,7 @@ bool asks_call(long number, const long *arg, long *result)
 	case SYS_getcpu:
 		*result = get_cpu((void *)arg[0], (void *)arg[1]);
 		return true;
-	/* For a thread of another process the kernel answers. */
+	/* -ESRCH: the thread is of another process, and the kernel answers the call. */
 	case SYS_sched_setaffinity:
 		*result = binds((pid_t)arg[0], (size_t)arg[1], (void *)arg[2]);
 		return *result != -ESRCH;

@@ -72,7 +72,7 @@ struct place {
 static const uint8_t code_return[] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 };
 static const uint8_t code_call[] = { 0x0f, 0x05, 0xff, 0x25, 0, 0, 0, 0 };
 
-static struct place *place; /* the first one leaves the handler */
+static struct place *place; /* place 0: code that leaves the handler */
 static uint32_t nr_places = 1;
 
 static uint64_t place_of(uint64_t back)

@@ -26,14 +26,14 @@
 #include "ways.h"
 
 #define ADDRESS_BITS 47
-/* Not 0, so that no loop of hits stops the clock. */
+/* Time of a free hit: not 0, so that no loop of hits stops the clock. */
 #define FREE_PS	   1u
 #define PAGE_SHIFT 12
 
 extern const char __executable_start;
 
 struct model exact_model;
-static struct model own; /* as the machine's file has it */
+static struct model own; /* the model as the machine's file describes it */
 
 uint32_t *lines_word;
 
@@ -420,7 +420,7 @@ void lines_fence(int mo, const void *pc)
 
 bool access_contended(uint64_t line);
 bool access_page_contended(uint64_t place);
-/* For record/program/heap.c: which objects have names in the report. */
+/* record/program/heap.c asks these, because the report names only objects on contended lines. */
 bool access_contended(uint64_t line)
 {
 	uint32_t word;
@@ -439,7 +439,7 @@ bool access_page_contended(uint64_t place)
 	return false;
 }
 
-/* For heap.c and notes.c of record/program/: here an address is always the same memory. */
+/* heap.c and notes.c of record/program/ call this: here a place in memory is its address. */
 uint64_t pages_find(uint64_t address);
 uint64_t pages_find(uint64_t address)
 {

@@ -21,7 +21,7 @@ struct rwlock {
 	uint32_t state; /* readers, or WRITER */
 	uint32_t unused[3];
 	uint32_t releases, waiters;
-	uint32_t writer; /* its thread number + 1 */
+	uint32_t writer; /* number of the writing thread, + 1 */
 };
 
 static_assert(offsetof(struct rwlock, releases) == offsetof(pthread_rwlock_t, __data.__pad3),

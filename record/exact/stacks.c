@@ -19,7 +19,7 @@
 #include "pass.h"
 
 #define ENOUGH	   65536u
-#define SMALLEST   2048u	     /* as the kernel has it */
+#define SMALLEST   2048u	     /* bytes; the kernel refuses smaller stacks */
 #define AUTODISARM ((int)(1u << 31)) /* of <linux/signal.h> */
 #define RED_ZONE   128u
 #define FP_PLAIN   512u

@@ -26,7 +26,7 @@
 #include "pass.h"
 #include "spin.h"
 
-#define CYCLES 24u /* of one read besides its instruction: an estimate, 17 to 44 */
+#define CYCLES 24u /* one read takes, without its instruction: a guess, 17 to 44 */
 #define NODE   12  /* rdtscp also returns the CPU, and above these bits its node */
 
 static const uint8_t fault[] = { 0x0f, 0x0b };		 /* ud2 */

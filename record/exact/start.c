@@ -94,7 +94,7 @@ __attribute__((destructor)) static void at_end(void)
 /* Prepare what needs no thread of the program. */
 static void prepare(const char *settings)
 {
-	static char *own; /* its parts are used until the end */
+	static char *own; /* a copy of @settings, used until the program ends */
 	char *watch = strtok(own = strdup(settings), "\n"), *meta = strtok(NULL, "\n");
 	char *blocks = strtok(NULL, "\n"), *view = strtok(NULL, "\n"), *seed = strtok(NULL, "\n");
 	char *stacks = strtok(NULL, "\n");

@@ -35,7 +35,7 @@
 #define PARKING_STACK 16384u
 #define LOOK_AGAIN    20000000ull /* ps */
 #define LOCAL	      4096u
-#define ROOM	      (128u << 10) /* that the model needs on a thread's stack */
+#define ROOM	      (128u << 10) /* bytes of a thread's stack that the model needs */
 
 enum { STARTING, PARKED, ENDING };
 
@@ -123,7 +123,7 @@ static void *thread_main(void *arg)
 	t->parking.stack_size = PARKING_STACK;
 	fiber_start(&t->parking, park, t, &t->fiber);
 	fiber_switch(&t->fiber, &t->parking);
-	/* From here on this runs in the thread that simulates. */
+	/* From here on the thread that simulates runs this function. */
 	lines_thread(t->cpu);
 	rseq_thread();
 	ways_thread(t);
@@ -137,7 +137,7 @@ static void *thread_main(void *arg)
 	finish(t);
 	lines_mine = 0;
 	sched_leave();
-	/* And here it runs in the real thread again. */
+	/* From here on the real thread runs it again. */
 	exact_self = NULL;
 	return NULL;
 }

@@ -32,7 +32,7 @@
 #include "sync.h"
 
 #define TIMERS	 1024u
-#define INTERVAL 3u	       /* those of setitimer() are the first ones */
+#define INTERVAL 3u	       /* the first timers are those of setitimer() */
 #define ID	 0x10000       /* of the program's first timer */
 #define NS	 1000ull       /* ps */
 #define SECOND	 1000000000ull /* ns */
@@ -45,9 +45,9 @@ static struct timer {
 	uint64_t at, period; /* NEVER: it is not armed */
 	struct alarms alarms;
 	int which, overrun;
-	struct thread *to; /* of SIGEV_THREAD_ID */
+	struct thread *to; /* SIGEV_THREAD_ID: who gets the signal */
 	union sigval value;
-	int file, ours, copies; /* of timerfd_create(); @ours: our descriptor of it; 0: none */
+	int file, ours, copies; /* timerfd_create()'s file; @ours: our descriptor of it, or 0 */
 	struct thread *caller;	/* of SIGEV_THREAD */
 	uint32_t due;
 	void (*call)(union sigval value);

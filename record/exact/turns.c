@@ -40,7 +40,7 @@
 #include "modules.h"
 
 #define TICK_NS	 50000000l
-#define QUICK_NS 4000000l /* from the first turn on */
+#define QUICK_NS 4000000l /* interval once a thread has had a turn */
 #define SURE_NS	 2000000000l
 #define LONG_NS	 10000000000l
 #define OFTEN	 16u	       /* earlier states that came back */

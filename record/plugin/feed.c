@@ -80,7 +80,7 @@ struct feed {
 	uint64_t now; /* see feed_clock() */
 	uint64_t finished;
 	uint32_t used;	/* 0: no CPU was used, 1: one, 2: several */
-	uint64_t begin; /* when the second one was, or 0 */
+	uint64_t begin; /* when a second CPU was first used, or 0 */
 	const struct feed_cpu *first;
 	struct feed_lines lines;
 };
@@ -208,7 +208,7 @@ static void publish(struct feed *f, struct feed_cpu *c)
 	__atomic_store_n(&c->offset, c->clock - c->done * f->ps, __ATOMIC_RELAXED);
 }
 
-/* Release the CPUs that were held until this one came so far. */
+/* Release the CPUs that were held until CPU @c had done @done instructions. */
 static void release(struct feed *f, struct feed_cpu *c, uint64_t done)
 {
 	uint32_t *link = &c->waiters;

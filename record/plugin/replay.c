@@ -28,7 +28,7 @@ static uint32_t nr_streams;
 static struct trace_reader *reader;
 static struct trace_error reader_err;
 static bool reader_ended, reader_failed, reader_cut;
-static bool rests[TRACE_MAX_CPUS]; /* its last item says that it is idle */
+static bool rests[TRACE_MAX_CPUS]; /* by CPU: its last item says that it is idle */
 static uint64_t news;
 
 static int refuse(const char *why)

@@ -45,7 +45,7 @@ static uint64_t opened_ns, closed_ns;
 static struct trace_writer *trace;
 /* When the guest's next timer is due, on the model's clock; NULL: guest time is not the model's. */
 static const uint64_t *due;
-static uint32_t yields;	  /* since the last item */
+static uint32_t yields;	  /* number of yields since the last item */
 static uint32_t behind;	  /* the CPU that had no item; ITEM_NO_CPU: all are idle */
 static uint64_t settling; /* since when all CPUs are idle and time stands still; 0: it does not */
 

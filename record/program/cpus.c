@@ -74,7 +74,7 @@ static void begin(struct user_thread *t)
 	t->tid = (pid_t)syscall(SYS_gettid);
 	shared_lock();
 	if (user.arrived.cpu != USER_NO_CPU) {
-		/* This is the thread that executed this program. */
+		/* The calling thread started this program by exec(). */
 		t->number = user.arrived.number;
 		t->cpu = user.arrived.cpu;
 		++*shared_owned(user.image, t->cpu);
@@ -136,7 +136,7 @@ bool cpus_enter(struct user_thread *t)
 	t->held = cpu;
 	t->seen = t->hidden ? NULL : t->v;
 	t->turn = t->v->instr + TURN;
-	/* Not after the slowest one: in a replay with moved bytes that may be another thread. */
+	/* Not the slowest CPU's time: in a replay with moved bytes, that may be another CPU. */
 	if (begins)
 		access_resume_after(cpu, __atomic_load_n(&user.creator.cpu, __ATOMIC_RELAXED),
 				    __atomic_load_n(&user.creator.instr, __ATOMIC_RELAXED));

@@ -31,7 +31,7 @@
 #include "user.h"
 
 #define PATH	4096u
-#define STRINGS 1048576u /* of argv, of envp */
+#define STRINGS 1048576u /* at most this many in argv, and in envp */
 #define SCRIPTS 4
 #define HEAD	256
 #define EXTRA	20u
@@ -211,9 +211,7 @@ struct way {
 	int depth; /* the index of the last file */
 };
 
-/*
- * From the file to the last interpreter; false if there are too many, or a script names none.
- */
+/* Find the last interpreter. Return: false if there are too many, or a script names none. */
 static bool follow_scripts(struct way *w)
 {
 	while (look(w->path[w->depth], w->head[w->depth]) == SCRIPT) {

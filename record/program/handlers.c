@@ -25,7 +25,7 @@ static int (*next_sigaction)(int, const struct sigaction *, struct sigaction *);
 static handler (*next_signal)(int, handler);
 static handler (*next_sysv)(int, handler);
 
-/* At the start, because handlers may call these functions, but not dlsym(). */
+/* Runs at the start: handlers may call the functions of this file, but not dlsym(). */
 __attribute__((constructor)) static void find_all(void)
 {
 	if (next_sigaction)

@@ -30,7 +30,7 @@
 
 struct object {
 	uint64_t at, size;			   /* at 0: a free slot */
-	uint32_t site, element, alignment, tenant; /* tenant: of the memory (tenants.h) */
+	uint32_t site, element, alignment, tenant; /* tenant of the memory: tenants.h */
 };
 
 /*

@@ -19,7 +19,7 @@ struct reader {
 	char part[4096];
 };
 
-static int proc = -1; /* its folder, if it was kept */
+static int proc = -1; /* a descriptor of /proc, or -1 */
 
 void maps_keep(void)
 {

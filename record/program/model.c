@@ -114,7 +114,7 @@ static uint32_t look_after(void)
 		if (image[i].buried)
 			continue;
 		if (!pid) {
-			live++; /* it is just starting */
+			live++; /* the process is just starting */
 			continue;
 		}
 		if (!image[i].known) {

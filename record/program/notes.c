@@ -45,10 +45,10 @@ struct frame {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
 static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
-static struct region heap;  /* whose end brk() moves */
+static struct region heap;  /* the region whose end brk() moves */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;
-static struct part part[FILES]; /* of the thread-local memory */
+static struct part part[FILES]; /* where files' thread-local memory lies */
 static uint32_t nr_parts;
 static struct frame frame[FRAMES];
 static uint32_t nr_frames;

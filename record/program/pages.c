@@ -43,7 +43,7 @@
 /* Fields of an entry: its kind; the image, program or object; the page. */
 #define KIND_SHIFT   60
 #define ID_SHIFT     36
-#define TENANT_SHIFT 14 /* in the image or program */
+#define TENANT_SHIFT 14 /* the tenant's number in its image or program */
 
 enum kind { PRIVATE = 1, SHARED, CODE };
 

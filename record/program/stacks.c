@@ -23,7 +23,7 @@
 #define STACKS 16u
 
 struct stack {
-	uint64_t at; /* of the last call or return */
+	uint64_t at; /* stack pointer at the last call or return */
 	uint32_t n;
 	struct {
 		uint64_t sp, pc;

@@ -22,8 +22,8 @@
 
 struct part {
 	uint64_t low, high;
-	uint64_t device, inode, changed, size; /* of the file */
-	uint64_t begin;			       /* where its first byte would be */
+	uint64_t device, inode, changed, size; /* identify the file */
+	uint64_t begin;			       /* where the file's first byte would be */
 	uint32_t tenant;
 	bool gone;
 };
@@ -34,7 +34,7 @@ static uint32_t nr_parts;
 static struct part known[PARTS];
 static uint32_t nr_known;
 static uint32_t last, nr_nameless;
-static uint64_t lowest = UINT64_MAX, highest; /* of parts that are not the first tenant's */
+static uint64_t lowest = UINT64_MAX, highest; /* bounds of all parts of later tenants */
 
 /* Return the end of a mapping: the kernel maps whole pages. */
 static uint64_t end_of(uint64_t at, uint64_t size)
@@ -103,7 +103,7 @@ static const struct part *remembered(const struct part *new)
 	return NULL;
 }
 
-/* What a range contains: @any part; @live: one that is still mapped; @tenant: of the last part. */
+/* Does a range contain a part (@any), a mapped one (@live)? @tenant: the last part's tenant. */
 struct found {
 	bool any, live;
 	uint32_t tenant;

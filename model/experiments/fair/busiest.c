@@ -134,7 +134,7 @@ static struct fair_imbalance imbalance(const struct fair_domain *d, const struct
 		m.tasks = to_spare(d, local, busiest, why);
 		return m;
 	}
-	/* In tasks: the groups' distances from the average. */
+	/* The groups' distances from the average, as numbers of tasks. */
 	if (!denser(busiest, local) || !denser(all, local))
 		return m;
 	average = (u64)all->running * busiest->nr / all->nr;

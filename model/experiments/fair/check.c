@@ -26,7 +26,7 @@
 struct look {
 	struct fair_cpu *me;
 	u8 *task; /* by thread: how often its task is on queues */
-	u8 *cpu;  /* by index: how often a walk returned it */
+	u8 *cpu;  /* by CPU index: how often a walk returned it */
 };
 
 static void same(u32 cpu, const char *what, long long is, long long should)

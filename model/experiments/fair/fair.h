@@ -186,7 +186,7 @@ bool fair_receive(struct fair_cpu *me, struct fair_channel *x);
 void fair_check(struct fair *f);
 u64 fair_checks_made(const struct fair *f);
 
-/* For tests, outside simulated time. */
+/* For tests: return the CPU of the task; takes no simulated time. */
 u32 fair_task_cpu(const struct fair_thread *t);
 
 #endif

@@ -224,7 +224,7 @@ void rt_push_work(struct rt_cpu *me);
 
 /* wake.c */
 void rt_activate(struct rt_cpu *me, struct rt_rq *rq, struct rt_task *p);
-void rt_place(struct rt_cpu *me, struct rt_task *p); /* its lock is held; it is on no queue */
+void rt_place(struct rt_cpu *me, struct rt_task *p); /* @p is locked and on no queue */
 struct rt_rq *rt_lock_queue_of(struct rt_cpu *me, struct rt_task *p);
 void rt_leave(struct rt_cpu *me); /* without locks: moves me->leaving elsewhere */
 void rt_take_woken(struct rt_cpu *me);

@@ -83,7 +83,7 @@ static s64 from_first(const struct idle_set *s, u32 this_cpu, s64 after)
 	return after < 0 ? sbm_first_cpu(sbm_of(s)) : sbm_next_cpu(sbm_of(s), (u32)after);
 }
 
-/* From the next CPU number on: topology order, starting at the position of that CPU. */
+/* Walk in topology order, from the position of the CPU whose number follows @this_cpu. */
 static s64 wrap_walk(const struct idle_set *s, u32 this_cpu, s64 after)
 {
 	const struct shard_plan *plan = prototype_of(s)->plan;
