@@ -40,7 +40,7 @@ _NO_VERB: type[click.UsageError] = getattr(click.exceptions, "NoArgsIsHelpError"
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP came. It unwinds like Ctrl-C: children end, temporary files are removed."""
+    """SIGTERM or SIGHUP came. Unwinds like Ctrl-C: children end, temporary files are removed."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

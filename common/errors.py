@@ -23,8 +23,8 @@ def printable(text: str) -> str:
 class UserError(Exception):
     """An error whose message is one line: what is wrong, where, and what would be right.
 
-    It is printed without a traceback. ``status`` is the exit status: 2 for bad input, 1 if a tool
-    of schedshard failed on good input.
+    The message is printed without a traceback. ``status`` is the exit status: 2 for bad input, 1 if
+    a tool of schedshard failed on good input.
     """
 
     def __init__(self, message: str, status: int = 2) -> None:

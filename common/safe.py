@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Makes text safe where it leaves for a terminal or a log.
 
-Names come from hosts, programs and files. One may contain control sequences, characters that
+Names come from hosts, programs and files. A name may contain control sequences, characters that
 reverse the direction of text, or a line that a continuous integration takes for a command. All
 commands print through SafeStream, which the entry of the command line puts in place of the standard
 streams. What this project itself adds, such as colours, goes to trusted().

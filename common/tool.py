@@ -29,9 +29,9 @@ class Running:
 
     @contextlib.contextmanager
     def start(self, argv: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-        """Start a child. It has ended when the block is left.
+        """Start a child, which has ended when the block is left.
 
-        After stop() this raises KeyboardInterrupt, as Ctrl-C does.
+        After stop() the block raises KeyboardInterrupt, as Ctrl-C does.
         """
         with self.lock:
             if self.stopped:
@@ -117,9 +117,9 @@ def run_many(
 ) -> list[Any]:
     """Run tools in parallel, one per CPU, heaviest first. Return results in the order of jobs.
 
-    The first failure, or Ctrl-C, ends the others. This thread calls ``on_done`` with the index of
-    each finished job, and ``on_result`` with its result, too. ``keep`` reduces each result to the
-    part to keep.
+    The first failure, or Ctrl-C, ends the others. The calling thread calls ``on_done`` with the
+    index of each finished job, and ``on_result`` with its result, too. ``keep`` reduces each result
+    to the part to keep.
     """
     running = Running()
     results: list[Any] = [None] * len(jobs)

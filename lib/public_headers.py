@@ -4,11 +4,11 @@
 public_headers.py DIRECTORY PUBLIC... -- PRIVATE...
 
 The library's own sources use the names of the simulation: sbm_set(), u64, READ_ONCE(). A program
-may define the same names. So the program writes to DIRECTORY each public header with schedshard_
+may define the same names. So this script writes to DIRECTORY each public header with schedshard_
 before every name that it defines, also in comments: schedshard_sbm_set(), uint64_t,
-SCHEDSHARD_READ_ONCE(). In names with shard_ in front it replaces shard_: schedshard_plan_build().
+SCHEDSHARD_READ_ONCE(). In names that begin with shard_ it replaces shard_: schedshard_plan_build().
 
-It also writes names.h, with which the library is compiled: it renames the library's functions,
+It also writes names.h, with which the library is compiled: names.h renames the library's functions,
 including those of the private headers, to their public names. exports.c makes symbols of the inline
 functions, for other languages.
 """

@@ -208,7 +208,7 @@ class Figure:
     def spread(self) -> float:
         """Return the range of the runs, without the lowest and the highest of five or more.
 
-        It is a share of the median.
+        The range is a share of the median.
         """
         runs = sorted(self.runs)
         kept = runs[1:-1] if len(runs) > 4 else runs

@@ -105,7 +105,7 @@ def interruptible() -> Iterator[None]:
 
 
 def run_step(step: Step, folder: Path, watch: Watch) -> str:
-    """Run a step's program and return its output. It and its children end with this program."""
+    """Run a step's program; return its output. The step and its children end with this program."""
     argv = list(step.argv)
     if not step.workload:
         argv[0] = str(folder / argv[0])

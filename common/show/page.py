@@ -47,7 +47,7 @@ class Lead:
 
 @dataclass
 class Section:
-    """One section of a page: its tables and texts. Readers open the folded ones and the notes."""
+    """One section of a page: tables and texts. Readers open folded tables and the notes."""
 
     anchor: str
     heading: str

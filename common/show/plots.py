@@ -71,7 +71,7 @@ def marker(index: int) -> str:
 
 
 def number_axis(axes: Axes, which: str, values: Sequence[float], percent: bool = False) -> None:
-    """Label an axis with numbers. It is logarithmic if the values differ by more than 8 times."""
+    """Label an axis with numbers: a logarithmic one if the values differ by more than 8 times."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     positive = [value for value in values if value > 0]
     if positive and len(positive) == len(values) and max(positive) / min(positive) > 8:

@@ -43,8 +43,8 @@ class Sheet:
     ) -> None:
         """Name the columns. Several columns may have the same name.
 
-        Columns in ``right`` contain numbers. They, the ``rigid`` ones and the first one never wrap.
-        A narrow console omits the ``optional`` ones. Those in ``code`` contain names of programs.
+        Columns in ``right`` contain numbers. Those, the ``rigid`` columns and the first column
+        never wrap. A narrow console omits ``optional`` columns. ``code`` columns contain names.
         """
         self.title = title
         self.columns = columns

@@ -68,7 +68,7 @@ def kind_of(unit: str) -> str:
 class Group:
     """Threads whose CPUs overlap; threads of two groups never run on the same CPU.
 
-    ``cgroups`` are those of its threads, without those that hardly ever wake up beside others.
+    ``cgroups``: those of its threads, except cgroups that have hardly any of its wake-ups.
 
     Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
     CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on

@@ -7,10 +7,10 @@ value that was never changed is written again. The journal belongs to root alone
 in /run, so a boot clears it like all partitions.
 
 The kernel decides. It checks cpuset.cpus.exclusive before it takes a CPU from anybody, so apply
-first writes those of all partitions, then makes the partitions, and reads each back. After a
-refusal it takes back everything. A partition ends with its cgroup, so apply may make those again
-that a manager made anew. One rule is checked here: no cgroup beside the partitions loses its last
-CPU.
+first writes that file of all partitions, then makes the partitions, and reads each back. After a
+refusal it takes back everything. A partition ends with its cgroup, so apply may make partitions
+again whose cgroups a manager made anew. One rule is checked here: no cgroup beside the partitions
+loses its last CPU.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Journal:
 
     @staticmethod
     def read(path: Path) -> Journal:
-        """Return the journal of an earlier apply. One that others may have written is refused."""
+        """Return the journal of an earlier apply; refuse a journal that others may have written."""
         if not path.exists() and not path.is_symlink():
             raise UserError(f"no plan is applied: {path} does not exist")
         with telling(f"cannot read {path}"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A plan: the cgroups of real-time threads that become partitions where they are, as one page.
 
-Its lines are the commands that a person would type. The kernel decides about each, and says why it
-refuses one. One rule is checked here: no cgroup loses its last usable CPU.
+The lines of the page are the commands that a person would type. The kernel decides about each, and
+says why it refuses one. One rule is checked here: no cgroup loses its last usable CPU.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """A prediction of a root domain's cost: a share of the machine's CPU time, or why there is none.
 
 The cost is the kernel's time for real-time wake-ups, less the time that they would take if no other
-CPU had real-time threads. It is caused by sharing the lines, and includes the waits for them.
+CPU had real-time threads. Sharing the lines causes this cost, which includes the waits for lines.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Prediction:
     def saved(self) -> float:
         """Return the share of the machine's CPU time that a remedy saves without another kernel.
 
-        It is 0 if the model's error may explain the difference between the two costs.
+        The share is 0 if the model's error may explain the difference between the two costs.
         """
         now, best = self.now.share.value, self.row(PARTITION, PIN)
         return now - best.share.value if best and best.share.value * model_error() < now else 0.0

@@ -81,7 +81,7 @@ class Rates:
     def at(self, asked: Asked, speed: float = 1.0, bound: int = 0) -> float:
         """Return the cost as a share of the load's CPUs, if latencies are ``speed`` times as long.
 
-        It is 0 on one CPU, where nothing is shared. ``bound`` is that of level_at().
+        The cost is 0 on one CPU, where nothing is shared. ``bound`` is that of level_at().
         """
         if asked.cpus < 2:
             return 0.0

@@ -9,8 +9,8 @@ offset follows:
      353       44       62    0xff14d42c400e3880
     34.56%   29.55%    0.00%  0x38     25509   527     cpupri_find_fitness
 
-The columns depend on the version of perf, on its options and on the architecture. Their names
-decide their meaning. If these were cut off, the number of figures decides.
+The columns depend on the version of perf, on its options and on the architecture. The name of a
+column decides its meaning. If the names were cut off, the number of figures decides.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def resolve(
 ) -> Configuration:
     """Return the configuration that --config names.
 
-    It may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', a file, or 'host': that of the
-    running kernel, with the loaded modules, or those in the file ``modules``. The variant's own
+    The name may be 'lab', 'lockdep' (lab and one more), 'kasan+no-numa', a file, or 'host': that of
+    the running kernel, with the loaded modules, or those in the file ``modules``. The variant's own
     fragments come after lab and before the others, which may override them.
     """
     if modules is not None and not modules.is_file():

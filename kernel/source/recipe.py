@@ -202,7 +202,7 @@ def _variant(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant:
 
 
 def _send(table: Table, all_steps: Sequence[Step], linux: Series) -> Variant | None:
-    """Return a send as the variant ``send-NAME``. It has steps of the series and its own.
+    """Return the variant ``send-NAME``: steps of the series, and steps that only this variant has.
 
     Return None if the send is for another series of Linux.
     """

@@ -40,7 +40,7 @@ class Metric(Saved, kw_only=True):
 
 
 class _Row:
-    """A row. That of a variant has no place, and all CPUs of the result took part."""
+    """A row. The row of a variant has no place, and all CPUs of the result took part."""
 
     # The figures that contain the model's own error.
     COSTS: ClassVar[tuple[str, ...]] = ("ns_per_op", "cycles_per_op")

@@ -273,7 +273,7 @@ class Figures(Run, kw_only=True):
     def headlines(self) -> set[Key]:
         """The figures that were published for any variant, otherwise the first one.
 
-        Those that are true by definition are left out.
+        Figures that are true by definition are left out.
         """
         known = {name for v in self.variants for name in v.published}
         names = [name for name in self.comparing if name in known] or self.comparing[:1]

@@ -113,7 +113,7 @@ def misses(result: Figures, variant: FigureVariant) -> list[rows.Metric]:
 def hot_lines(result: Figures, variant: FigureVariant, most: int = 3) -> list[CacheLine]:
     """Return the lines of a variant on which its loads wait longest, and all published lines.
 
-    They are in order of the total time of loads, which is a line's cost.
+    The lines are in order of the total time of loads, which is a line's cost.
     """
     published = {
         (line.object, line.line) for line in result.published_lines if line.variant == variant.name

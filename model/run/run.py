@@ -71,7 +71,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Point:
-    """One process of the simulator. It runs on the CPUs of ``pair`` or ``on``, if given."""
+    """One process of the simulator, which runs on the CPUs of ``pair`` or ``on``, if given."""
 
     variant: Variant
     cpus: int

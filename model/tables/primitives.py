@@ -9,9 +9,9 @@ from model.run.pairs import class_rows
 
 
 def pairs_table(result: Pairs) -> Sheet:
-    """Return the table of pairs: a row per operation and class, which only its first row names.
+    """Return the table of pairs: a row per class and operation; a class is named once.
 
-    It has no columns that would be empty.
+    The table has no columns that would be empty.
     """
     rows = class_rows(result)
     numbers = ["ns/op"]

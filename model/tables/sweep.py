@@ -44,7 +44,7 @@ class Swept:
 
 
 def swept(rows: Sequence[Row]) -> list[Swept]:
-    """Return a sweep's experiments, sorted by name. One without any figure raises UserError."""
+    """Return a sweep's experiments, by name. An experiment without any figure raises UserError."""
     frame = pd.DataFrame(list(rows))
     suffix = frame["placement"].map(lambda placement: "" if placement == "os" else f", {placement}")
     frame["place"] = frame["machine"] + suffix

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Counts the instructions of each basic block, without those that the instrumentation added.
 
-A block begins after a call of the coverage hook. It ends at the next one, or where control leaves
-the function. These do not count, because they exist only for the hooks:
+A block begins after a call of the coverage hook. It ends at the next such call, or where control
+leaves the function. These do not count, because they exist only for the hooks:
 
 - calls of hooks, and the instructions that set their arguments;
 - instructions that save registers around hooks: moves between a register and the stack by its

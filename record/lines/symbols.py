@@ -70,8 +70,8 @@ def _path(text: str) -> str:
 def parse_addr2line(text: str, wanted: Collection[int]) -> dict[int, tuple[Frame, ...]]:
     """Parse the output of `addr2line -a -f -i`: an address, then two lines per frame.
 
-    The second one is a path and a number. It takes several lines if the path contains line feeds.
-    One of them may look like an address, but hardly like one of those that are ``wanted``.
+    The second line is a path and a number; a path that contains line feeds takes several lines.
+    Such a line may look like an address, but hardly like a ``wanted`` one.
     """
     frames: dict[int, tuple[Frame, ...]] = {}
     address, function, source = -1, "", ""

@@ -2,8 +2,8 @@
 """Names a guest's lines and code: the kernel's by its memory, the program's by its page frames.
 
 Memory of programs is identified by physical address, because several programs may share it.
-kernel/profile/program.py knows the page frames of one program. They lead to virtual addresses,
-which have names.
+kernel/profile/program.py knows the page frames of one program. Its page frames lead to virtual
+addresses, which have names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,8 +2,8 @@
 """Finds the mapped file of an address, and the name of a function or variable there.
 
 Names come from the symbols and the debug information of the file. If the file contains no debug
-information, they also come from a separate file. That is the one that distributions install in
-/usr/lib/debug under the build ID, or the one that a stripped file names.
+information, they also come from a separate file. Distributions install that file in /usr/lib/debug
+under the build ID, or the stripped file names it.
 """
 
 import os

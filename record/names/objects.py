@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Finds the object to which a byte of a program's memory belongs.
 
-It looks in this order: heap objects, which the allocating calls name; local variables; threads'
+The search has this order: heap objects, which the allocating calls name; local variables; threads'
 stacks; variables of files; other mapped memory.
 """
 
@@ -300,7 +300,7 @@ class Objects:
     def _small(self, address: int) -> list[_Object]:
         """Return the heap objects around a byte that are neither stacks nor divided areas.
 
-        Those that system libraries allocated for themselves count only if there are no others.
+        Objects that system libraries allocated for themselves count only if there are no others.
         """
         blocks = [
             block

@@ -378,8 +378,8 @@ UsesAt = Iterable[tuple[int, Use]]  # uses, each with the offset at which the us
 def agreed(uses: UsesAt, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
     """Return the type on which all uses of an allocation agree, and whether they refute all types.
 
-    ``declared_as`` is the target of the pointer on the allocating line. It is preferred, because it
-    may be a larger type, derived from the used one. ``size`` is the allocation's.
+    ``declared_as`` is the target of the pointer on the allocating line. That type is preferred,
+    because it may be a larger type, derived from the used one. ``size`` is the allocation's.
     """
     uses = list(uses)
     first = sorted((use for at, use in uses if at == 0), key=lambda use: -use.size)

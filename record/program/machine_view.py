@@ -230,10 +230,10 @@ def _control_groups(view: _View) -> None:
 
 @contextmanager
 def room_for_views(folder: Path) -> Iterator[Path]:
-    """Yield a folder for views. Root gets it in memory, which takes a tenth of a disk's time.
+    """Yield a folder for views. Root gets one in memory, which takes a tenth of a disk's time.
 
-    Others get it below ``folder``, because systemd removes a user's files from memory when the last
-    session ends, even during a recording. So does root if TMPDIR is set or memory is full.
+    Other users get one below ``folder``, because systemd removes a user's files from memory when
+    the last session ends, even during a recording. So does root if TMPDIR is set or memory is full.
     """
     with TemporaryDirectory(prefix="schedshard-", dir=_memory() or folder) as made:
         if os.geteuid() == 0:

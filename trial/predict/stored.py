@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Predictions from stored curves of the simulator, by the machine file that is nearest.
 
-On a machine of the same model as a machine file the interval is that file's. Otherwise it covers
-the intervals of all machine files of the same maker that are near enough, because no file describes
+On a machine of the same model as a machine file the interval is that file's. Otherwise the interval
+covers those of all machine files of the same maker that are near enough, because no file describes
 the machine.
 """
 

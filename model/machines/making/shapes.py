@@ -4,8 +4,8 @@
 A shape is packages x caches x cores x threads, where each number counts the parts of one part of
 the previous level. Its CPUs are numbered in one of three ways. Its misfit is the mean distance of a
 pair from the median of its class, as a ratio. Two shapes may put all pairs into the same classes,
-such as two caches of one package, and two packages of one cache each. No table can distinguish
-these. Therefore shapes are only proposed, and a machine file is never made from the best one.
+such as two caches of one package, and two packages of one cache each. No table can distinguish such
+shapes. Therefore shapes are only proposed, and a machine file is never made from the best one.
 """
 
 import re

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Infers tiers of latency between the levels of a topology, from the pairs of one level.
 
-A tier of 3 LLCs says that LLCs 0-2 of a node are nearer to each other than to LLC 3. It counts only
-if it is clear: 95 of 100 pairs inside the groups are nearer than 95 of 100 pairs outside, and the
-medians differ by STEP. A rank test excludes chance, because a machine with few CPUs has few pairs
-and many possible groupings.
+A tier of 3 LLCs says that LLCs 0-2 of a node are nearer to each other than to LLC 3. A tier counts
+only if it is clear: 95 of 100 pairs inside the groups are nearer than 95 of 100 pairs outside, and
+the medians differ by STEP. A rank test excludes chance, because a machine with few CPUs has few
+pairs and many possible groupings.
 """
 
 from dataclasses import dataclass

@@ -158,7 +158,7 @@ def _points(request: SweepRequest, run: RunRequest) -> list[SweepPoint]:
 
 
 def missing(points: Sequence[SweepPoint], rows: Iterable[Mapping[str, Any]]) -> list[SweepPoint]:
-    """Return the points without a row. Those on many CPUs come first, because they take longest."""
+    """Return the points without a row, those on many CPUs first, because these take longest."""
     keys = {row_key(row) for row in rows}
     todo = [point for point in points if point.key not in keys]
     return sorted(todo, key=lambda point: -point.point.cpus)

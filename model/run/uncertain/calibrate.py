@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Searches for the value of a parameter at which a figure equals the published one.
 
-The search proposes a value, gets the figure there, and ends when that is near enough. It works on
-logarithms of both, between the ends of the parameter's range. It assumes only that the figure is
-smooth: the parameter may raise or lower it.
+The search proposes a value, gets the figure there, and ends when the figure is near enough. The
+search works on logarithms of figure and value, between the ends of the parameter's range. The
+search assumes only that the figure is smooth: the parameter may raise or lower it.
 """
 
 import math

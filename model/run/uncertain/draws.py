@@ -3,7 +3,7 @@
 
 Latencies keep their order: a CPU that is farther away is never nearer in a sample. Where ranges
 overlap, the values drawn for these latencies are sorted, and the smallest goes to the nearest.
-Before that, the neighbours limit each range. It is no lower than the lowest value of a nearer
+Before that, the neighbours limit each range. A range is no lower than the lowest value of a nearer
 latency, and no higher than the highest of a farther one. So every value stays in its range, and a
 latency without a range keeps its value.
 """
