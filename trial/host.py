@@ -74,7 +74,7 @@ class Machine:
         return at, node, llc, caches.get(2, core), core
 
     def cpus(self, allowed: frozenset[int]) -> tuple[Cpu, ...]:
-        """Return the CPUs that this process may use; groups count from 0."""
+        """Return the CPUs that this process may use; caches, nodes and so on count from 0."""
         places = {cpu: self._place(cpu) for cpu in sorted(allowed)}
         ids: list[dict[int, int]] = [{} for _ in range(5)]
         for place in places.values():

@@ -423,7 +423,7 @@ static void cache_freed(uint32_t cpu)
 		explore_check(slot_claim_near(slots, 3) == 0, "a claim misses a slot of a cache");
 }
 
-/* CPU 0 has two slots more than its cache, and puts both. */
+/* CPU 0 holds two slots besides those in its cache, and puts both. */
 static void setup_cache_filled(uint32_t nr_cpus)
 {
 	setup_cache(nr_cpus);

@@ -209,9 +209,8 @@ def _lacks(tables: list[_Table], source: str) -> None:
 def parse_table(lines: Iterable[str], source: str) -> Sampled | None:
     """Return the hits of one table, or None if there is no row.
 
-    If there are several tables, the first that counts cycles or time is chosen, or else the first.
-    Of several screens of perf top it is the last. A table without a necessary column is a
-    UserError.
+    Of several tables the first that counts cycles or time is chosen, or else the first; of several
+    screens of perf top, the last such screen. A table without a necessary column is a UserError.
     """
     tables = list(_tables(lines))
     filled = [table for table in tables if table.rows]

@@ -80,7 +80,7 @@ uint64_t ways_site(uint64_t pc)
 		n--;
 	if (n && c->call[n - 1].pc - pc <= 1)
 		n--;
-	/* Back to the nearest call that has an entry. */
+	/* Go back to the nearest call that has an entry. */
 	at = n;
 	while (at && !c->call[at - 1].entry)
 		at--;

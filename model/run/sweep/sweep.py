@@ -169,7 +169,7 @@ def make_row(point: SweepPoint, raw: Any) -> Row:
     metrics = point_metrics(point.plan.request.experiment, point.point, raw)
     taken = sorted(set(metrics) & {*KEY, *FACTS})
     if taken:
-        raise UserError(f"schedshard-sim reports a metric '{taken[0]}': the name is taken", 1)
+        raise UserError(f"schedshard-sim reports a metric '{taken[0]}': a column has that name", 1)
     simulator = raw["simulator"]
     return {
         **point.known,

@@ -72,7 +72,7 @@ def test_a_row_has_its_key_facts_and_metrics() -> None:
     assert (row["events"], row["seconds"], row["cycles_per_op"]) == (7, 0.5, 100.0)
     clash = raw()
     clash["metrics"]["llcs"] = 3.0
-    with pytest.raises(UserError, match="'llcs': the name is taken"):
+    with pytest.raises(UserError, match="'llcs': a column has that name"):
         make_row(point, clash)
 
 
