@@ -104,7 +104,7 @@ def load_bases(layout: Layout) -> tuple[str, dict[str, Base]]:
     where = layout.shown(path)
     top = Table(read_toml(path), where)
     if (schema := top.data.pop("schema", None)) != 2:
-        raise UserError(f"{where}: schema {schema}, known is 2")
+        raise UserError(f"{where}: schema is {schema}, must be 2")
     default = top.text("default")
     listed = [_one_base(table) for table in top.tables("linux")]
     top.end()

@@ -236,7 +236,7 @@ def load_recipe(layout: Layout) -> Recipe:
     shown = layout.shown(path)
     top = Table(read_toml(path), shown)
     if (schema := top.data.pop("schema", None)) != 1:
-        raise UserError(f"{shown}: schema {schema}, known is 1")
+        raise UserError(f"{shown}: schema is {schema}, must be 1")
     all_steps = [_step(table, linux) for table in top.tables("step")]
     steps = tuple(step for step in all_steps if step is not None)
     for before, step in pairwise(steps):

@@ -295,7 +295,7 @@ def test_edits_are_tried_on_what_was_not_tested(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("schema = 2", "schema = 1", "schema 1, known is 2"),
+        ("schema = 2", "schema = 1", "schema is 1, must be 2"),
         ('default = "1.0"', 'default = "1.1"', r"the default is '1\.1', which is not one of 1\.0"),
         ('default = "1.0"', "", "'default' must be given, as text"),
         ("unpacked_mb = 1", "unpacked_mb = true", "'unpacked_mb' must be given, as a number"),

@@ -96,7 +96,7 @@ def test_other_schema(layout: Layout) -> None:
     write_series(layout)
     path = layout.inputs / "series.toml"
     write(path, path.read_text(encoding="utf-8").replace("= 1", "= 2", 1))
-    with pytest.raises(UserError, match="schema 2, known is 1"):
+    with pytest.raises(UserError, match="schema is 2, must be 1"):
         load_recipe(layout)
 
 
