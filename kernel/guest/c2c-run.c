@@ -38,7 +38,7 @@
 #define BUSY	      8
 #define STEADY	      3
 #define CPUS_PER_POLL 64
-#define POLLS	      100 /* then it opens anyway, with a message */
+#define POLLS	      100 /* then the window opens anyway, with a message */
 
 /* Write to a file of the kernel, if it exists. */
 static void write_value(const char *path, const char *value)

@@ -67,7 +67,7 @@ static void *wake_up(void *arg)
 		cpu_pause();
 	while (sleep_for)
 		sleep_ns(sleep_for);
-	/* The first one has the token at the start. */
+	/* The first member has the token at the start. */
 	if (own == &members[0] && write(own->to, &token, 1) != 1)
 		return NULL;
 	while (read(own->from, &token, 1) == 1 && write(own->to, &token, 1) == 1)

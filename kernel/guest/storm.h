@@ -35,13 +35,13 @@ struct storm_worker {
 	_Atomic int tid;	   /* 0: not started yet */
 	_Atomic uint64_t last_due; /* monitor's: the last `due` that it has judged */
 	int process;		   /* index into storm.pid */
-	int pipes[2];		   /* the other way to be woken */
+	int pipes[2];		   /* wakes the thread, like @wake */
 } __attribute__((aligned(64)));
 
 struct storm {
 	unsigned int nr_threads, nr_procs, nr_cpus;
 	uint64_t seed;
-	bool with_deadlines; /* some rounds as SCHED_DEADLINE */
+	bool with_deadlines; /* threads do some rounds as SCHED_DEADLINE */
 	int cpu[GUEST_CPUS]; /* CPUs that were online at the start */
 	_Atomic bool stop;
 	_Atomic uint32_t go; /* futex: raised when all workers are there */

@@ -31,7 +31,7 @@
 
 static struct thread {
 	unsigned int number;
-	unsigned long rows; /* finished in all its frames; under the lock */
+	unsigned long rows; /* finished rows of all its frames; under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 } __attribute__((aligned(128))) threads[MOST];

@@ -69,7 +69,7 @@ static const struct {
 /* A task that wakes on A again and again, and waits there during a section. */
 struct waiter {
 	int priority;
-	_Atomic uint64_t longest; /* how late it was at most */
+	_Atomic uint64_t longest; /* how late the task was at most, ns */
 };
 
 /* A task whose priority drops step by step, again and again; 0: a normal task. */

@@ -146,7 +146,7 @@ static void unlock_pi(struct rt_cpu *me, struct player *p)
 	rt_lock(&g->s->wait_lock);
 	next = g->waiter;
 	g->waiter = NULL;
-	WRITE_ONCE(g->s->owned, 1); /* the waiter owns it */
+	WRITE_ONCE(g->s->owned, 1); /* the waiter owns the mutex now */
 	rt_set_level(me, p->thread->task, level_of(p->role));
 	rt_unlock(&g->s->wait_lock);
 	rt_wake(me, next->task);

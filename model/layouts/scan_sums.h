@@ -15,12 +15,12 @@
 
 /* A search for the LLC in which a process runs most. */
 struct scan_sums {
-	s32 present;	 /* number of the LLC that it prefers now, -1: none */
+	s32 present;	 /* the LLC that the process prefers now, -1: none */
 	s32 llc;	 /* the current LLC, -1: none yet */
 	s32 best;	 /* the LLC with the largest sum so far, -1: none */
-	u64 sum;	 /* of @llc */
-	u64 best_sum;	 /* of @best */
-	u64 present_sum; /* of @present */
+	u64 sum;	 /* sum of @llc's shares so far */
+	u64 best_sum;	 /* sum of @best's shares */
+	u64 present_sum; /* sum of @present's shares */
 };
 
 /* Start a search; @present: number of the LLC that the process prefers now, or -1. */

@@ -7,7 +7,7 @@
 #include "primitive.h"
 #include "shard_plan.h"
 
-#define MOST_PAUSES 64u /* between two tries, as crossbeam's Backoff */
+#define MOST_PAUSES 64u /* at most, between two tries, as in crossbeam's Backoff */
 
 struct place {
 	u64 stamp, slot;

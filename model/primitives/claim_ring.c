@@ -45,7 +45,7 @@ static void put(struct pool *p, void *slot)
 static void *create(const struct primitive_place *place)
 {
 	struct pool *p = primitive_alloc(sizeof(*p), place->home, "ends of a ring", NULL);
-	u32 size = 2; /* a ring has room for one less */
+	u32 size = 2; /* a ring has room for one slot less */
 
 	if (!p)
 		return NULL;

@@ -20,7 +20,7 @@
 
 struct count_line {
 	u64 count;
-	u64 updates; /* since the last flush; only the thread uses it */
+	u64 updates; /* number since the last flush; only the thread uses it */
 } port_cacheline_aligned;
 
 struct counts {

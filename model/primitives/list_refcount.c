@@ -133,7 +133,7 @@ static bool try_get(struct list_element *e)
 static void put(struct list_element *e)
 {
 	if (__atomic_fetch_sub(&e->count, 1, __ATOMIC_RELEASE) == 1)
-		WRITE_ONCE(e->freed, 1); /* never: the list keeps its own reference */
+		WRITE_ONCE(e->freed, 1); /* never happens: the list keeps a reference */
 }
 
 static struct list_element *find(struct list_element *list, u64 key)

@@ -22,7 +22,7 @@
 struct mutex {
 	u32 word;
 	u32 owner, users;
-	u32 kind; /* 0: the default one */
+	u32 kind; /* 0: the default kind */
 };
 
 struct apart_mutex {

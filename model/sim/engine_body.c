@@ -43,7 +43,7 @@ void sim_interrupt(uint32_t cpu, uint64_t delay)
 
 	/* The receiver sees the sender's stores, because Linux drains the store buffer here. */
 	store_buffer_write_values(sim.running);
-	engine_catch_up(sim.running); /* otherwise it may miss an interrupt */
+	engine_catch_up(sim.running); /* otherwise the receiver may miss this interrupt */
 	if (at >= c->irq_at)
 		return;
 	c->irq_at = at;

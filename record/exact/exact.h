@@ -38,11 +38,11 @@
  * The EXACT_NEAR instructions after an access that misses in the model run at EXACT_WIDTH per
  * cycle. So they do in the experiment primitives, where branches are predicted and data is in the
  * L1 cache. Other instructions take one cycle each, because they have misses that the model lacks.
- * Both are estimates.
+ * Both numbers are estimates.
  */
 #define EXACT_NEAR  64u
 #define EXACT_WIDTH 4u
-/* Instructions that a thread executes before others that are behind have their turn. */
+/* A thread executes this many instructions before threads that are behind get a turn. */
 #define EXACT_AHEAD 1000u
 /* Time slice of threads that share a CPU, picoseconds. */
 #define EXACT_SLICE 1000000000ull
@@ -66,7 +66,7 @@ struct turns {
 	uint32_t ran, cycles;
 	long ns;
 	uint32_t state[TURNS_STATES], nr_states, repeated;
-	uintptr_t pc; /* 0: others have no turn now */
+	uintptr_t pc; /* 0: no other thread has a turn now */
 	uint32_t times, epoch;
 	uint64_t executed;
 	time_t since;
@@ -202,7 +202,7 @@ extern _Thread_local uint32_t exact_cycles HIDDEN __attribute__((tls_model("init
 #define EXACT_FREE_SWAP 5u
 extern _Thread_local uint32_t exact_free HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* How many of the next instructions are near an access of the model. */
+/* How many of the next instructions count as near a miss: see EXACT_NEAR. */
 extern _Thread_local uint32_t exact_near HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* The caller's thread-local memory. A fiber has that of its own thread. */

@@ -23,7 +23,7 @@
 #define FILES 1024u
 
 static struct file {
-	int number; /* + 1; 0: a free slot */
+	int number; /* file number + 1; 0: a free slot */
 	uint64_t set;
 } files[FILES];
 static uint64_t sets; /* the union of the sets of all files */

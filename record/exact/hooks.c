@@ -111,7 +111,7 @@ static inline void hook_fence(int mo, const void *pc)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* @pc: in the caller */
+/* @pc: an address in the caller */
 static inline void hook_enter(const void *pc)
 {
 	if (lines_mine && ways_own(__builtin_return_address(0)) && !ways_own(pc))

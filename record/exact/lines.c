@@ -317,7 +317,7 @@ static char *locked_place(volatile void *addr, uint32_t loop, const void *pc, ui
 		return in;
 	sim_locked_alone();
 	exact_free = loop;
-	/* Others had their turn. */
+	/* Other threads had their turn, and may have brought the line into the model. */
 	in = atomic_place(addr, true);
 	if (!in)
 		exact_ran += *rest;

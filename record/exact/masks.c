@@ -43,13 +43,13 @@
 #define NAP_NS	 1000000
 #define NEVER	 (masks_bit(SIGKILL) | masks_bit(SIGSTOP))
 #define OURS	 (masks_bit(SIGSYS) | masks_bit(TURNS_SIGNAL) | masks.own)
-#define LIBRARY	 (masks_bit(32) | masks_bit(33)) /* the C library's own */
+#define LIBRARY	 (masks_bit(32) | masks_bit(33)) /* signals of the C library */
 #define FAULTS                                                                            \
 	(masks_bit(SIGSEGV) | masks_bit(SIGBUS) | masks_bit(SIGFPE) | masks_bit(SIGILL) | \
 	 masks_bit(SIGTRAP))
 #define IGNORED (masks_bit(SIGCHLD) | masks_bit(SIGURG) | masks_bit(SIGWINCH) | masks_bit(SIGCONT))
 
-/* What the program asked for. */
+/* The actions that the program set. */
 static struct masks_action action[MASKS_SIGNALS];
 
 static struct {
@@ -75,7 +75,7 @@ bool masks_on(void)
 static void count(void)
 {
 	exact.sent = masks.nr;
-	/* After the store above, because came() may run at any time. */
+	/* Load these after the store above, because came() may run at any time. */
 	if (__atomic_load_n(&masks.noted, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&masks.came, __ATOMIC_ACQUIRE) != masks.taken)
 		exact.sent = 1;

@@ -14,7 +14,7 @@
 
 #include "exact.h"
 
-#define MASKS_SIGNALS 65 /* one more than the last */
+#define MASKS_SIGNALS 65 /* one more than the last signal */
 
 /*
  * The kernel's struct sigaction. The C library's sigaction() is not used, because the system call

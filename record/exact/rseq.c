@@ -12,7 +12,7 @@
 
 #include "real.h"
 
-#define SIGNATURE  0x53053053 /* glibc's: it precedes each abort handler */
+#define SIGNATURE  0x53053053 /* glibc's number before each abort handler */
 #define UNREGISTER 1
 #define SMALLEST   32u
 #define LARGEST	   256u
@@ -39,7 +39,7 @@ void rseq_leave(void)
 {
 	struct area *area = own();
 
-	/* The kernel wants the registered size, so try all. */
+	/* The kernel wants the registered size, so try all sizes. */
 	for (uint32_t size = SMALLEST; area && size <= LARGEST; size += 8)
 		if (!REAL(syscall)(SYS_rseq, area, size, UNREGISTER, SIGNATURE))
 			break;

@@ -41,7 +41,7 @@ uint32_t spin_events;
 extern const char __ehdr_start HIDDEN;
 extern const char _etext HIDDEN;
 
-static uint64_t word[SLOTS]; /* the changed ones, by address / 8; 0: none */
+static uint64_t word[SLOTS]; /* changed words, as address / 8; 0: none */
 static uint32_t nr_words, epoch;
 static time_t since;
 

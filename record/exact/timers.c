@@ -42,7 +42,7 @@
 static struct timer {
 	bool used, ending;
 	clockid_t clock;
-	uint64_t at, period; /* NEVER: it is not armed */
+	uint64_t at, period; /* NEVER: the timer is not armed */
 	struct alarms alarms;
 	int which, overrun;
 	struct thread *to; /* SIGEV_THREAD_ID: who gets the signal */
@@ -313,7 +313,7 @@ static void drop(struct timer *t)
 	t->ours = t->file = 0;
 }
 
-/* A descriptor far from those that the program gets next. */
+/* Duplicate @file to a number far from those that the program gets next. */
 static int own_number(int file)
 {
 	int (*control)(int, int, ...) = REAL(fcntl);

@@ -20,7 +20,7 @@ static inline bool access_is_locked(uint64_t data)
 	return (data >> 62 ^ data >> 63) & 1;
 }
 
-/* A line's state: 0, or the first CPU + 1 and these. */
+/* A line's state: 0, or the first CPU + 1 and these flags. */
 #define ACCESS_WRITTEN	 0x8000u
 #define ACCESS_SHARED	 0x4000u
 #define ACCESS_CONTENDED 0x2000u /* written while it was shared */
@@ -38,7 +38,7 @@ struct access_tables {
 	uint16_t *lines;
 	uint32_t bits;
 	bool homes;
-	uint64_t *writers, *seen; /* the latter by CPU */
+	uint64_t *writers, *seen; /* @seen: by CPU */
 	struct access_loads *loads;
 };
 

@@ -63,11 +63,11 @@ static void leave(struct vcpu *v, uint32_t function)
 	while (at && v->frame[at - 1].function != function)
 		at--;
 	if (!at)
-		return; /* entered before the window */
+		return; /* the call began before the window */
 	v->depth = at - 1;
 	for (at = v->depth; at; at--)
 		if (v->frame[at - 1].function == function)
-			return; /* counts for that call */
+			return; /* the outer call counts these instructions */
 	count->instr += v->instr - v->frame[v->depth].instr;
 	count->locked += v->locked - v->frame[v->depth].locked;
 	count->calls++;

@@ -51,7 +51,7 @@ struct feed_cpu {
 	uint64_t waited; /* part of the clock in which the CPU was idle */
 	uint64_t slept;	 /* part of @waited since the clock's last publication */
 	enum feed_state state;
-	uint64_t held_for; /* HELD: instruction of another CPU */
+	uint64_t held_for; /* HELD: until another CPU's instruction */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
 	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
@@ -59,8 +59,8 @@ struct feed_cpu {
 	struct {
 		uint64_t done, clock, waited;
 	} before;	  /* the second CPU was used */
-	uint32_t next;	  /* next one held by the same CPU */
-	uint32_t waiters; /* first one that this CPU holds */
+	uint32_t next;	  /* next CPU that the same CPU holds */
+	uint32_t waiters; /* first CPU that this CPU holds */
 	uint64_t first_held;
 };
 
@@ -235,7 +235,7 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 
 	if (instr <= c->done)
 		return;
-	/* Compute until all of it is done; other CPUs continue meanwhile. */
+	/* Compute until no time is left; other CPUs continue meanwhile. */
 	for (left = (instr - c->done) * f->ps; left;)
 		left = sim_compute(left);
 	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
@@ -369,7 +369,7 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 		sim_has_line(arena_line(at), n, true);
 	}
 	if (size > LINE_SIZE - in_line)
-		size = LINE_SIZE - in_line; /* an access across lines counts for the first one */
+		size = LINE_SIZE - in_line; /* an access across lines counts for the first line */
 	locked = size;
 	/* Only a report of shared bytes needs the size of a locked operation. */
 	if (!f->setup.detailed || size > 8 || size & (size - 1))

@@ -25,9 +25,9 @@ struct machine;
 
 enum feed_got {
 	FEED_ITEM,  /* here is one */
-	FEED_TIME,  /* none, but the CPU has executed item->instr instructions */
-	FEED_EMPTY, /* none yet */
-	FEED_END,   /* none will come */
+	FEED_TIME,  /* no item, but the CPU has executed item->instr instructions */
+	FEED_EMPTY, /* no item yet */
+	FEED_END,   /* no item will come */
 };
 
 /**

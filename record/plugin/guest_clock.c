@@ -45,7 +45,7 @@
 
 /* Guest time is @guest, in picoseconds, when the host's clock is @host, and advances from there. */
 struct phase {
-	const uint64_t *ps; /* the model's; NULL: the host's */
+	const uint64_t *ps; /* the model's clock; NULL: the host's */
 	uint64_t host, guest;
 };
 

@@ -21,7 +21,7 @@
 #include "vcpu.h"
 #include "window.h"
 
-/* Instructions and locked ones of a block, packed into a pointer. */
+/* A block's instructions and its locked instructions, as counts packed into a pointer. */
 #define LOCKED_SHIFT 32
 
 static struct plugin_state state;

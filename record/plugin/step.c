@@ -226,7 +226,7 @@ void step_rest(uint32_t behind)
 		until = feed_done(plugin.feed, behind) + allowed(&plugin.vcpu[behind]) / 2;
 	__atomic_store_n(&s->until, until, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->behind, behind, __ATOMIC_RELAXED);
-	/* Before the reads: pairs with the fence in rests_for(). */
+	/* This store precedes the reads of can_go_on(): pairs with the fence in rests_for(). */
 	__atomic_store_n(&s->rests, 1, __ATOMIC_SEQ_CST);
 	if (!can_go_on(behind, until))
 		syscall(SYS_futex, &s->rests, FUTEX_WAIT, 1, &most, NULL, 0);

@@ -104,7 +104,7 @@ int trace_close(struct trace_writer *w)
 
 struct reader {
 	const char *name;
-	gzFile file; /* NULL: all of it is in memory */
+	gzFile file; /* NULL: the whole trace is in memory */
 	const uint8_t *at, *end;
 	uint8_t *buffer;
 	uint64_t items;

@@ -18,7 +18,7 @@
 #include "step.h"
 #include "user.h"
 
-/* Instructions of a block and locked ones, packed into a pointer. */
+/* A block's instructions and its locked instructions, as counts packed into a pointer. */
 #define LOCKED_SHIFT 32
 /* Places in a table of instructions that accessed lines of other threads. */
 #define MEETS 4096u
@@ -223,7 +223,7 @@ void code_translated(struct qemu_plugin_tb *tb)
 
 		insn_look(&insn, api_insn(handle, space), qemu_plugin_insn_size(handle), pc);
 		locked += insn.locked;
-		/* The library's calls, without a pc, only end others: no report shows them. */
+		/* Calls in the library have no pc: they are in no report, but end other calls. */
 		if (stacks)
 			watch_calls(handle, &insn, own ? 0 : pages_code(pc));
 		if (own)

@@ -38,7 +38,7 @@ static bool allowed(uint32_t cpu, const uint64_t *mask, uint32_t words)
 	return !mask || (number / 64 < words && mask[number / 64] >> (number % 64) & 1);
 }
 
-/* The CPU with the fewest threads. Under the lock. */
+/* Return the CPU with the fewest threads. The caller holds the lock. */
 static uint32_t choose(const uint64_t *mask, uint32_t words)
 {
 	uint32_t best = USER_NO_CPU;

@@ -13,7 +13,7 @@
 
 #include "preload.h"
 
-#define REGISTER_RBP 6 /* as DWARF counts them */
+#define REGISTER_RBP 6 /* the number of rbp in DWARF */
 #define STACKS	     4u
 #define STACK	     (1u << 17) /* a signal handler may run on it too */
 

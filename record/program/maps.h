@@ -10,7 +10,7 @@ void maps_read(void (*each)(uint64_t low, uint64_t high, uint64_t offset, const 
 			    void *arg),
 	       void *arg);
 
-/* Before the root folder changes: afterwards there may be no /proc. */
+/* Call it before the root folder changes: afterwards there may be no /proc. */
 void maps_keep(void);
 
 #endif

@@ -44,7 +44,7 @@ struct frame {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region region[REGIONS];
-static uint64_t nr_regions; /* since the start; the last REGIONS are kept */
+static uint64_t nr_regions; /* number since the start; the last REGIONS are kept */
 static struct region heap;  /* the region whose end brk() moves */
 static struct stack stack[STACKS];
 static uint32_t nr_stacks;

@@ -36,7 +36,7 @@ struct step {
 };
 
 static struct step steps[STEPS];
-static uint64_t places[SLOTS]; /* their keys; a place's number is that of its entry */
+static uint64_t places[SLOTS]; /* keys; the index of a key is its place's number */
 static uint32_t used;
 
 /* Return the entry of a return address, or NULL. @make: make it if there is none; NULL: no room */

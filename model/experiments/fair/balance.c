@@ -148,7 +148,7 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 		return 0;
 	}
 	if (why == FAIR_NEWIDLE)
-		most = 1; /* the CPU waits for it */
+		most = 1; /* the CPU waits for a task */
 	if (READ_ONCE(fair_rq_of(me, (u32)m.cpu)->nr_running) > 1)
 		n = take_tasks(me, (u32)m.cpu, d, sd, most, taken);
 	if (n) {

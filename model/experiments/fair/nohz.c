@@ -89,7 +89,7 @@ static void ask(struct fair_cpu *me, u32 flags)
 	if ((READ_ONCE(*flags_of) & flags) == flags)
 		return;
 	if (__atomic_fetch_or(flags_of, flags, __ATOMIC_SEQ_CST) & KICKED)
-		return; /* another CPU has requested it */
+		return; /* another CPU has requested a balance */
 	me->stats.kicks++;
 	me->stats.near += fair_share_cache(me, me->index, (u32)cpu);
 	me->fair->cpu[cpu].picked++;

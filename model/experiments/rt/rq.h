@@ -145,7 +145,7 @@ struct rt_cpu {
 	u32 cursor;
 	u32 extra_finds;		/* thousandths of a search, carried over */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */
-	struct rt_stats stats, counted; /* counted: at the time of rt_stop() */
+	struct rt_stats stats, counted; /* counted: as of rt_stop() */
 };
 
 struct rt {
