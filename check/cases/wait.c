@@ -312,7 +312,7 @@ const struct explore_case explore_wait_cases[] = {
 	     false, setup_together, together, check),
 	CASE("wait-kept", "a waker looks beyond its own line, which had waiters", "core", 2, 2,
 	     true, setup_kept, left, check),
-	CASE("wait-left", "a waiter comes while a waker removes the notes of lines without any",
+	CASE("wait-left", "a waiter comes while a waker removes notes of lines without waiters",
 	     "core", 2, 2, true, setup_left, left, check),
 	CASE("wait-first", "a waiter that asks gets the next slot, before any claim", "core", 2, 3,
 	     true, setup_first, first_gets, check_first),
