@@ -198,7 +198,11 @@ def test_licence_and_credits_of_a_replaced_file_stay(
     [
         ("core/sbm.c", "core/sbn.c", r"cannot read core/sbn\.c"),
         ("lib/schedshard/Makefile", "lib/none.c", r"cannot read kernel/overlay/lib/none\.c"),
-        ("kernel/sched/Makefile", "lib/Makefile", "appends to lib/Makefile, which does not exist"),
+        (
+            "kernel/sched/Makefile",
+            "lib/Makefile",
+            "appends to lib/Makefile, which the base does not contain",
+        ),
         ("obj-y += shard.o", "obj-y += rt.o cpupri.o", "already contains the lines"),
         ("append =", 'remove = ["kernel/none.c"]\nappend =', r"removes kernel/none\.c, which"),
     ],
@@ -364,7 +368,11 @@ def test_a_file_grows_over_two_steps(layout: Layout) -> None:
     [
         ("lib/schedshard/Makefile", 2, "has 'sbm' 1 times, 2 expected"),
         ("kernel/sched/rt.c", 1, r"rt\.c is in the base: change it by a semantic patch"),
-        ("kernel/sched/none.c", 1, r"replaces 'sbm' in kernel/sched/none\.c, which does not exist"),
+        (
+            "kernel/sched/none.c",
+            1,
+            r"replaces 'sbm' in kernel/sched/none\.c, which the base does not contain",
+        ),
     ],
 )
 def test_texts_that_are_not_replaced(layout: Layout, file: str, sites: int, words: str) -> None:

@@ -201,7 +201,7 @@ int main(void)
         return (line["object"], line["sharing"]) == ("shared", "false") and hitm_of(line) > 1000
 
     assert quiet(make, holds)["advice"] == []
-    assert "false sharing was found, but separating these fields" in outputs[-1]
+    assert "false sharing was found, but a trial that separated these fields" in outputs[-1]
     done = run("record", *options, "--no-advice", "--", str(program))
     assert "false sharing" not in done.stderr.split("Contended lines")[0]
 

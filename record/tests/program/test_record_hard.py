@@ -206,7 +206,7 @@ def test_a_static_program_works_and_says_what_is_missing(tmp_path: Path) -> None
         lambda: record("--no-advice", "--", str(program), "one", "4", "500", "400"),
         lambda report: bool(hitm(report) / 2000 == pytest.approx(1.0, rel=0.05)),
     )
-    assert any("the program is static" in note for note in report["notes"])
+    assert any("the program is linked statically" in note for note in report["notes"])
     assert any("addresses only" in note for note in report["notes"])
 
 
