@@ -114,3 +114,14 @@ def test_each_program_runs_to_its_end(program: Path, side: str) -> None:
 @pytest.mark.parametrize("words", [["none", "before", "0", "1", "1", "1"], ["urcu", "after", "x"]])
 def test_the_program_refuses_bad_arguments(program: Path, words: list[str]) -> None:
     assert subprocess.run([str(program), *words], check=False).returncode == 2
+
+
+def test_the_program_of_the_kernels_pairs_runs_and_refuses(tmp_path: Path) -> None:
+    source = script.ROOT / "kernel/tests/whole/calls.c"
+    calls = tmp_path / "calls"
+    subprocess.run(["gcc", *script.FLAGS, "-Werror", str(source), "-o", str(calls)], check=True)
+    for call in ("dup", "stat"):
+        assert subprocess.run([calls, call, "1", "50"], check=False).returncode == 0
+    for words in (["dup", "1"], ["open", "1", "1"], ["stat", "0", "1"], ["dup", "2000", "1"]):
+        done = subprocess.run([calls, *words], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr[:6]) == (2, "usage:")
