@@ -103,16 +103,21 @@ def test_a_signal_to_the_recorder_reaches_the_program(name: str) -> None:
 
 def test_ctrl_c_after_the_programs_end_leaves_the_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cli", "record", "--machine", MACHINE, "--uncertainty", "400"]
-    command += ["--trace", str(tmp_path / "trace"), "--", str(PROGRAMS / "record-known")]
-    with subprocess.Popen(
-        [*command, "side", "4", "100", "0"],
-        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    ) as child:  # fmt: skip
-        while not (tmp_path / "trace.names.json").exists() and child.poll() is None:
-            time.sleep(0.01)
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=50)
+    program = [str(PROGRAMS / "record-known"), "side", "4", "100", "0"]
+    for turn in range(5):
+        trace = tmp_path / f"trace{turn}"
+        with subprocess.Popen(
+            [*command, "--trace", str(trace), "--", *program],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        ) as child:  # fmt: skip
+            while not Path(f"{trace}.names.json").exists() and child.poll() is None:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            _, err = child.communicate(timeout=50)
+        # On a busy host the signal may come before the recorder has seen that the program ended.
+        if "the report is without advice and intervals" in err:
+            break
     assert child.returncode == 0, err
     assert "the report is without advice and intervals" in err
     assert "5 threads, predicted" in err
