@@ -22,7 +22,7 @@ from model.results.c2c import Run
 from model.run.whole import whole_sentence
 from record.gate.baseline import Side
 from record.gate.judge import APPEARED, GREW, UNSURE, Judged, Row, growth
-from record.gate.words import limit_words, name_of, where
+from record.gate.words import limit_words, name_of
 from record.program.window import Window
 from record.record import RecordRequest, record
 
@@ -62,9 +62,8 @@ class Compared:
         line = ""
         if self.row is not None:
             share = self.row.share
-            place = f" ({where(self.row)})" if where(self.row) else ""
             line = (
-                f"; the line is {name_of(self.row)}{place}: {percent(share.before)} to "
+                f"; the line is {name_of(self.row)}: {percent(share.before)} to "
                 f"{percent(share.after)} of all cycles"
             )
         sides = f"{self.names[1]} against {self.names[0]}"
