@@ -223,7 +223,7 @@ def _plan(system: System) -> None:
     say(f"order: {' '.join(system.order)}; as root:")
     for line in commands(*system.plan()):
         say(f"  {line}")
-    say(f"written to the partition labelled {LABEL}, if there is one: {system.partition.device}")
+    say(f"written to: {system.partition.device or f'nothing, no partition is labelled {LABEL}'}")
 
 
 def _go_on(system: System) -> None:

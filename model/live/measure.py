@@ -96,9 +96,7 @@ def _check_hold(experiment: Experiment, request: LiveRequest) -> None:
     having = [variant.name for variant in experiment.variants if variant.hold]
     lacking = [name for name in request.ops if name not in having]
     if lacking:
-        raise UserError(
-            f"--hold: {' and '.join(lacking)} has no hold time; {', '.join(having)} have"
-        )
+        raise UserError(f"{lacking[0]} has no hold time: --hold is for {', '.join(having)}")
 
 
 def bench_primitives(request: LiveRequest, host: Host | None = None) -> dict[str, Any]:

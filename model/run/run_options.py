@@ -134,8 +134,7 @@ def _check_hold(options: RunOptions, experiment: Experiment, chosen: tuple[str, 
     having = [variant.name for variant in experiment.variants if variant.hold]
     if chosen and not set(chosen) & set(having):
         raise UserError(
-            f"--hold: {' and '.join(chosen)} of {experiment.name} has no hold time; "
-            f"{', '.join(having)} have"
+            f"{chosen[0]} of {experiment.name} has no hold time: --hold is for {', '.join(having)}"
         )
 
 

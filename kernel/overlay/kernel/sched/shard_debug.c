@@ -19,11 +19,10 @@
  *
  * A push walk never goes on to its own CPU. rt.c reports each step.
  *
- * No comparison of copies sees a task that waits while another CPU, which it
- * may use, runs something lower. The check reports the longest time, in
- * milliseconds, for which every look in a row found a CPU's best waiting task
- * in that state. That is no error by itself: a CPU of an emulator may stop for
- * long.
+ * These comparisons miss a task that waits while a CPU that it may use runs a
+ * task of lower priority. The check reports the longest time, in milliseconds,
+ * for which a CPU's best waiting task stayed in that state. A long time is no
+ * error by itself, because a CPU of an emulator may stop for long.
  *
  * No check prints under a scheduler lock, because printing may wake a task. The
  * check keeps the first error of each kind. The periodic work prints it, or a
@@ -62,8 +61,8 @@ enum kind {
 };
 
 static const char *const what[KINDS] = {
-	[LEVEL] = "level of a queue",
-	[RT_BYTE] = "byte of an overloaded queue",
+	[LEVEL] = "a queue publishes a wrong level",
+	[RT_BYTE] = "a queue publishes a wrong overload byte",
 	[RT_MISSED] = "an RT task waits, and the queue does not say so",
 	[RT_IN_VAIN] = "no RT task is pushable, and the queue says so",
 	[RT_STAYS] = "a task may run where the queue does not say so",
