@@ -12,8 +12,8 @@
  * began, the pointer was set by then. The sum loads the pointer later, so the sum would see it too.
  *
  * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
- * number of early items whose dec came there. The line reads g - d. The early place E is at least
- * the sum of all d. With g >= 0:
+ * number of early items whose dec went to the shard's line. The line reads g - d. The early place E
+ * is at least the sum of all d. With g >= 0:
  *
  *   total = (E - sum of d) + sum of g >= sum of g over any shards >= sum of their lines
  *

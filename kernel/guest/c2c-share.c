@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * c2c-share LAYOUT OPERATIONS THINK: runs a thread on every CPU. Each performs OPERATIONS
- * operations, with about THINK instructions between two of them, on memory with known sharing:
+ * c2c-share LAYOUT OPERATIONS THINK: runs a thread on every CPU. Each thread performs OPERATIONS
+ * operations on memory with known sharing, and about THINK instructions after each operation:
  *
- *   none    add to a counter in a line of its own
- *   false   add to a counter of its own; eight counters of different cores share a line
- *   true    add to one of two counters; no siblings share one
+ *   none    add to the thread's own counter, which has a line of its own
+ *   false   add to the thread's own counter; eight counters of different cores share a line
+ *   true    add to one of two counters, each of which has a line of its own
  *   global  set, then clear, the CPU's bit in one common mask
  *   half    as global, with a mask for each half of the CPUs
  *   byte    as half, with a byte per CPU, written by a plain store, in place of the bit
  *
- * In false and true no siblings share a line. Else the number of transfers would depend on the
- * order in which a contended line goes round, and that order depends on how the threads start.
+ * In false and true no siblings share a line. Otherwise the number of transfers would depend on the
+ * order in which CPUs get a line, and so on the order in which the threads start.
  *
- * The window is open from when all threads run, each on its CPU, until all have ended, and a mark
- * follows every operation. A thread that still had to be woken would begin late, because an idle
- * CPU does not hold back the others. Watch only operate(): the rest of the program does not matter.
+ * The measured window opens when all threads run, each on its CPU, and closes when all have ended.
+ * A thread that was still asleep would begin late, because an idle CPU does not hold back the
+ * others. A mark follows every operation. Let the plugin watch only operate().
  *
  * Exit status: 0, or 1 if the memory has a wrong value at the end.
  */

@@ -2,11 +2,11 @@
 """Entries that several experiments share, from model/experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
-these entries of the common file, in this order. The name "..." stands for all of its entries that
-the experiment does not name, so that a new layout of the root domain is in all experiments of the
-RT class. An entry with ``name`` takes missing keys from the common entry of that name, but no range
-if it has a value. The same holds for ``[[metric]]`` and ``[[variant]]``. A common file may itself
-say ``common``: it has the entries of that file as well.
+these entries of the common file, in this order. The name "..." stands for all entries of that file
+that the experiment does not name. So a new layout of the root domain is in all experiments of the
+RT class. An entry with ``name`` takes missing keys from the common entry of that name, except the
+range if the entry has a value. The same holds for ``[[metric]]`` and ``[[variant]]``. A common file
+may itself say ``common``: it has the entries of that file as well.
 """
 
 import hashlib

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Finds the process, address and object behind a recording's number of a byte or instruction.
 
-In the first program, the number of a byte is its address. The recorder numbers the pages of other
-memory and code (record/program/pages.c) and lists their owners. Where something else replaced a
-mapped file, addresses are recorded with a tenant's number in their upper bits.
+For the program that was started first, the number of a byte is its address. The recorder numbers
+the pages of other processes and of shared memory, and lists their owners (record/program/pages.c).
+If something else replaced a mapped file, the upper bits of an address say which
+(record/program/tenants.h).
 """
 
 import re
