@@ -34,10 +34,7 @@ def check_writable(path: Path) -> None:
     """Raise a UserError if a path cannot be written, before the long work."""
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory: give a file name")
-    if path.is_symlink() and _is_planted(path):
-        raise UserError(
-            f"cannot write {path}: it is another user's link, in a directory where all may write"
-        )
+    _check_link(path)
     if _stays(path):
         if path.exists() and not os.access(path, os.W_OK):
             raise UserError(f"cannot write {path}: permission denied")
@@ -54,11 +51,23 @@ def _stays(path: Path) -> bool:
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
-def _is_planted(link: Path) -> bool:
-    """Whether another user may have made this link to mislead the write into another file."""
-    folder = link.parent.stat()
+def _check_link(path: Path) -> None:
+    """Raise a UserError if another user may have made this link to mislead the write."""
+    if not path.is_symlink():
+        return
+    folder = path.parent.stat()
     shared = bool(folder.st_mode & stat.S_IWOTH)
-    return shared and link.lstat().st_uid not in (os.geteuid(), folder.st_uid)
+    if shared and path.lstat().st_uid not in (os.geteuid(), folder.st_uid):
+        raise UserError(
+            f"cannot write {path}: it is another user's link, in a directory where all may write"
+        )
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory for output files, with its parents."""
+    _check_link(path)
+    with telling(f"cannot make directory {path}"):
+        path.mkdir(parents=True, exist_ok=True)
 
 
 def write_atomic(path: Path, data: str | bytes) -> None:

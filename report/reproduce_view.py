@@ -11,8 +11,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from common.errors import telling
-from common.output import check_writable, to_json, write_atomic
+from common.output import check_writable, make_directory, to_json, write_atomic
 from common.paths import shown
 from common.progress import ticking
 from common.show.page import Lead
@@ -110,8 +109,7 @@ def reproduce_all(
     request: ReproduceRequest, out: Path, show: Callable[[RenderableType], None]
 ) -> None:
     """Simulate, print, and write to ``out`` a page and one JSON file per result."""
-    with telling(f"cannot make directory {out}"):
-        out.mkdir(parents=True, exist_ok=True)
+    make_directory(out)
     page = out / "report.html"
     check_writable(page)
     plans = plan_reproduce(request)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from common.output import write_atomic
+from common.output import make_directory, write_atomic
 
 
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
@@ -67,6 +67,8 @@ def test_a_link_that_another_user_planted_is_refused(tmp_path: Path) -> None:
     os.chown(link, 65534, 65534, follow_symlinks=False)
     with pytest.raises(UserError, match="another user's link"):
         write_atomic(link, "after")
+    with pytest.raises(UserError, match="another user's link"):
+        make_directory(link)
     assert victim.read_text() == "before"
     os.chown(link, 0, 0, follow_symlinks=False)
     write_atomic(link, "after")

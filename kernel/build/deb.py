@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError, telling
+from common.output import make_directory
 from common.programs import require
 from common.progress import ticking, working
 from kernel.build.config import configure, resolve
@@ -72,7 +73,6 @@ def _collect(source: Path, out: Path) -> list[Path]:
     """Move the packages from the source tree, where packaging leaves them, to ``out``."""
     collected = []
     with telling(f"cannot write packages to {out}"):
-        out.mkdir(parents=True, exist_ok=True)
         for path in sorted(source.iterdir()):
             if path.suffix in (".buildinfo", ".changes"):
                 path.unlink()
@@ -93,6 +93,8 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     variant = recipe.variant(request.variant)
     configuration = resolve(layout, request.config, variant.config, request.modules)
     require(*_TOOLS)
+    out = request.out or layout.work / "deb"
+    make_directory(out)
     # A separate tree: packaging leaves files beside its build folder, and takes long.
     tree = f"{variant.name}-deb"
     name = f"{tree}-{configuration.name}"
@@ -119,5 +121,5 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
         make = Make(source, objects, name, request.jobs or os.cpu_count() or 1, variables)
         with ticking(f"packaging {name}", _FILES) as tick:
             made = run_make(layout, make, ["bindeb-pkg"], tick)
-        collected = _collect(source, request.out or layout.work / "deb")
+        collected = _collect(source, out)
     return sort_packages(collected, made.seconds)
