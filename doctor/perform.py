@@ -92,7 +92,7 @@ def _check_plan(page: Path) -> Path:
 
     data = page.with_suffix(".json")
     if data == page:
-        raise UserError(f"--plan {data}: apply's file gets this name: give the page suffix .txt")
+        raise UserError(f"--plan {data}: 'apply' reads the file of this name: call the page .txt")
     for path in (page, data):
         check_writable(path)
         if os.path.lexists(path) and not is_plan(path):

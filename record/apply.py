@@ -116,7 +116,7 @@ def check_path(program: str) -> Path:
     """Return a program's path below the current folder, which is where it is built."""
     path, here = Path(program).resolve(), Path.cwd().resolve()
     if "/" not in program or not path.is_relative_to(here):
-        raise UserError(f"--apply-check: {program} is not below this folder, where it is built")
+        raise UserError(f"--apply-check: {program} is not below this folder, whose copy is built")
     return path.relative_to(here)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes a machine file and curves from a trial, for the simulator. The one file lacks this."""
+"""Makes a machine file and curves from a trial, for the simulator; not in the trial's one file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def curves_of(trial: Trial, folder: Path) -> dict[str, Any]:
     The machine file that they name is written to ``folder``.
     """
     if trial.marks:
-        raise UserError(f"the trial judges nothing: {', '.join(trial.marks)}")
+        raise UserError(f"the trial cannot judge the model: {', '.join(trial.marks)}")
     made = machine_of(_in_order(trial))
     validated(made.text)
     machine = made.facts.name
@@ -74,7 +74,7 @@ def curves_of(trial: Trial, folder: Path) -> dict[str, Any]:
         if figure.name in (OPS if not figure.between else PING_PONG):
             by_op.setdefault(figure.name, []).append(figure)
     if not by_op:
-        raise UserError("the trial judges nothing: no figure of the model has steady runs")
+        raise UserError("the trial cannot judge the model: no figure has steady runs")
     curves = []
     for op, figures in by_op.items():
         pairs = op in PING_PONG

@@ -156,7 +156,7 @@ def read_topology(lines: Iterable[tuple[str, str]], known: CpuLists) -> Topology
     present = read.masks.get("present", frozenset(read.caches))
     listed = present & read.masks.get("possible", present) & frozenset(read.caches)
     if not listed and read.caches:
-        raise ValueError("cpus: no CPU that is present is possible")
+        raise ValueError("cpus: the lists of present and of possible CPUs have no CPU in common")
     llcs = _llcs(read, listed)
     node_of = {cpu: node for node, cpus in sorted(read.nodes.items()) for cpu in cpus}
     cpus = {

@@ -166,8 +166,8 @@ void storm_describe(struct storm *storm, unsigned int who, const char *what)
 	struct cpu_list allowed;
 
 	allowed_cpus(tid, &allowed);
-	printf("thread %u (tid %d) %s: %llu ms late, state %c, priority %d, in state %d, "
-	       "on CPU %d, %u CPUs from %d on\n",
+	printf("thread %u (tid %d) %s: %llu ms late, task state %c, priority %d, worker state %d, "
+	       "on CPU %d, may use %u CPUs from %d on\n",
 	       who, tid, what, (unsigned long long)(now > due ? (now - due) / MSEC : 0),
 	       view.state ? view.state : '-', view.priority, atomic_load(&worker->state), view.cpu,
 	       allowed.nr, allowed.nr ? allowed.cpu[0] : -1);

@@ -59,7 +59,7 @@ def read_raw(path: Path, booted: Booted | None = None) -> dict[str, Any]:
         raw = json.loads(path.read_text(encoding="ascii"))
     except FileNotFoundError:
         why = f" ({booted.ending.value}), log {booted.log}" if booted is not None else ""
-        raise UserError(f"the guest never opened its window: it ended{why}", status=1) from None
+        raise UserError(f"the guest ended before the measured window{why}", status=1) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is not a complete result: {error}", status=1) from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:

@@ -105,7 +105,7 @@ def test_a_machine_that_is_too_small() -> None:
 
 
 def test_a_guest_that_never_opened_its_window(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the guest never opened its window"):
+    with pytest.raises(UserError, match="the guest ended before the measured window"):
         read_raw(tmp_path / "none")
     (tmp_path / "cut").write_text('{"format": "schedshard/c2c')
     with pytest.raises(UserError, match="is not a complete result"):

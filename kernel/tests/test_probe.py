@@ -89,7 +89,7 @@ def test_an_idle_guest_is_booted_again(
 
 
 def test_other_deaths_count(start: Callable[..., Any]) -> None:
-    with pytest.raises(UserError, match="the guest never opened its window"):
+    with pytest.raises(UserError, match="the guest ended before the measured window"):
         start(("Kernel panic - not syncing", False))
     # A guest that died after its window opened is not booted again either.
     guest, _ = start((STALE, True))

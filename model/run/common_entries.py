@@ -81,7 +81,7 @@ def _others_named(given: Sequence[Entry], known: Mapping[str, Entry]) -> Iterato
 
 def _filled(kind: str, given: Entry, known: dict[str, Entry], shared: str) -> Iterator[Entry]:
     if "names" in given and len(given) > 1:
-        raise ValueError(f"{kind} {given['names']}: an entry with 'names' has no other key")
+        raise ValueError(f"{kind} {given['names']}: an entry with 'names' may have no other key")
     if "names" not in given:
         common = known.get(str(given["name"]), {})
         without = RANGE if "value" in given else ()

@@ -99,7 +99,7 @@ void coherence_first_touch(struct coherence *c, uint32_t line)
 
 void coherence_not_constant(uint32_t line)
 {
-	fprintf(stderr, "schedshard: a write to line %u of \"%s\", which is said to be constant\n",
+	fprintf(stderr, "schedshard: a write to line %u of \"%s\", which was declared constant\n",
 		line, arena_object_of(line)->name);
 	abort();
 }

@@ -101,4 +101,4 @@ def _check_threads(before: Side, machine: str, runs: list[Run]) -> None:
     were, are = max(r.threads for r in before.runs[machine]), max(r.threads for r in runs)
     most = _THREADS_MAY_DIFFER * were if before.recorder != "exact" else 0
     if abs(are - were) > most:
-        raise UserError(f"{before.name} has {were} threads, this has {are}: {AGAIN}")
+        raise UserError(f"{before.name} has {were} threads, this report {are}: {AGAIN}")

@@ -464,7 +464,7 @@ def test_curves_for_fidelity_have_only_what_may_judge(tmp_path: Path) -> None:
     machine = load_machine(str(tmp_path / f"{first['machine']}.toml"))
     # Threads take CPU numbers in order there: one of each core first.
     assert machine.places[0].core != machine.places[1].core
-    with pytest.raises(UserError, match="judges nothing: no figure"):
+    with pytest.raises(UserError, match="cannot judge the model: no figure"):
         machine_file.curves_of(replace(COSTED, figures=(TRIAL.figures[1],)), tmp_path)
-    with pytest.raises(UserError, match="judges nothing: under load"):
+    with pytest.raises(UserError, match="cannot judge the model: under load"):
         machine_file.curves_of(replace(COSTED, state=form.State(0.3, 0, False)), tmp_path)

@@ -290,7 +290,7 @@ OTHERS = [
         "scatter",
         "with --placement scatter, this report with os",
     ),
-    ((*RUN, "threads"), 5, "has 5 threads, this has 4"),
+    ((*RUN, "threads"), 5, "has 5 threads, this report 4"),
     (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
     (("recorder",), GONE, "is damaged: 'recorder' is missing"),
     (("program",), GONE, "is not a recorded program"),
