@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write the predictions that a trial is held against: trial/predict/curves.json.
+"""Write the predictions with which a trial compares its figures: trial/predict/curves.json.
 
 PYTHONPATH=. .venv/bin/python scripts/trial_predictions.py [MACHINE...]
 

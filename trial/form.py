@@ -3,8 +3,7 @@
 
 It contains no name of a host, a user or a program. What others send is hostile: every text has its
 pattern, every number its limits, every list its length, and an unknown member is refused by name.
-The limits stand beside the members: each has a function that checks the JSON value at a place in
-the file, and returns what the member is made of.
+Each member has beside it a function that checks and converts its JSON value.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@
  *    false faults.
  *  - Eight aligned bytes are one word, whichever of them an access touches.
  *
- * Memory from port_alloc() contained other data: no CPU may read it without knowing of its zeroing.
+ * port_alloc() zeroes memory that held other data: no CPU may read it without knowing the zeroing.
  *
  * Data races: the model reports a plain load of bytes to which another CPU has stored without this
  * CPU's knowledge. It also reports a plain store to such bytes, and, like the other models, two

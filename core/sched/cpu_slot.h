@@ -9,7 +9,7 @@
 /*
  * Every possible CPU has a slot: its place in an array of bytes that all CPUs
  * write. A shard is one line of such an array, for CPUs of one node that share
- * a last-level cache. So a CPU's store moves the line between no two caches.
+ * a last-level cache. So a store moves no line between two such caches.
  *
  * cpu_slots_init() makes the slots before the first root domain, and nothing
  * changes them after that.

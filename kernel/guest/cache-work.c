@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-work forks COUNT: makes, COUNT times, a child that ends at once, and one that executes this
+ * cache-work forks COUNT: makes COUNT pairs of children. One ends at once; the other executes this
  * program, which then ends at once. No process has a second thread. cache-work threads PROCESSES
  * THREADS SECONDS: makes processes whose threads all run, so that each is scanned in every epoch.
  *

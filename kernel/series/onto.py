@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Checks that the series applies to a git tree of Linux, and names that tree's commit in it.
+"""Checks that the series applies to a git tree of Linux, and names that commit in the series.
 
 The series itself is made from Debian's source package, which corresponds to no public commit.
 """

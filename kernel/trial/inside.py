@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The trial in its own system: runs the workloads, starts the other kernel, keeps what was done.
 
-The log goes from one kernel to the next behind the first file system, so no disk is needed. If
-there is a partition with the label LABEL, it is mounted for each write and not between. Nothing
-else is mounted, and no network exists. With the log on the partition a trial goes on after a boot
-by hand.
+Each kernel passes the log to the next in the initial file system, so no disk is needed. If there is
+a partition with the label LABEL, it is mounted for each write and not between. Nothing else is
+mounted, and no network exists. With the log on the partition a trial continues after a boot by
+hand.
 """
 
 import ctypes

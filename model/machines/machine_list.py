@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stages of 'machines' and 'machine show': list machine files and describe one."""
+"""The stages of 'machine list' and 'machine show': list machine files and describe one."""
 
 from typing import Any
 

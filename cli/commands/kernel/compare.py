@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The options with which `kernel c2c` compares two kernels by a program, and the work."""
+"""The options of `kernel c2c` for comparing two kernels by a program, and the comparison."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes a machine file from a latency table and what says which CPU is where."""
+"""Makes a machine file from a latency table and a description of the topology."""
 
 import hashlib
 import re
