@@ -4,9 +4,9 @@
 
 usage: port.py wasmtime[=VERSION]|onetbb[=RELEASE]|peers FOLDER BUILD [exact]
 
-BUILD is a build of this project. FOLDER gets the programs "before" and "after", for wasmtime also
-"published", the crate as it is ("before" lacks the crate's own change), and for peers one program,
-"peers", with pools of other crates. With "exact" the programs are for record --exact.
+BUILD is a build of this project. FOLDER gets the programs "before" and "after"; for wasmtime also
+"published", which is the crate as it is ("before" lacks the crate's own change). For peers FOLDER
+gets one program, "peers", with pools of other crates. "exact" makes programs for record --exact.
 
 cargo fetches the crates, and apt the source of oneTBB; none of them is in this repository. Servers
 drop old versions, so another version of wasmtime or release of Debian can be named. If its text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The command writes the file, but a user may write it by hand, so the reader checks every line and
- * guesses nothing. It sorts ranges of text, so that each translated instruction costs a binary
+ * guesses nothing. It sorts the ranges of code, so that each translated instruction costs a binary
  * search.
  */
 #include "watch.h"

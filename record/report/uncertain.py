@@ -2,7 +2,7 @@
 """Shows how a recording's figures depend on uncertain numbers of the machine.
 
 Replays run on machines whose ranged numbers were drawn together, as for ``run --uncertainty``. The
-gain of advice is the difference within a draw.
+gain of advice is computed within each draw, before and after the edit.
 """
 
 from collections.abc import Sequence
