@@ -133,7 +133,7 @@ def archives(places: Sequence[Path]) -> list[str]:
             for name in names if name.endswith(_ENDS)
         ]  # fmt: skip
         if not inside:
-            raise UserError(f"{place} contains no archive: their names end in {', '.join(_ENDS)}")
+            raise UserError(f"{place} contains no archive (a file *{' or *'.join(_ENDS)})")
         files.update(dict.fromkeys(sorted(inside)))
     return list(files)
 

@@ -172,7 +172,7 @@ def _cpus(text: Any, name: str) -> dict[int, None]:
             raise UserError(f'{name}: "{text[:60]}" is not a list of CPU numbers such as "0-3,8"')
         numbers = range(int(ends[0]), int(ends[1]) + 1)
         if not numbers or numbers[-1] >= MAX_CPUS:
-            raise UserError(f'{name}: "{text[:60]}" must have ranges that rise, below {MAX_CPUS}')
+            raise UserError(f'{name}: "{text[:60]}" must have ascending ranges below {MAX_CPUS}')
         if not cpus.isdisjoint(numbers):
             raise UserError(f'{name}: "{text[:60]}" names a CPU twice')
         cpus.update(numbers)

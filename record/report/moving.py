@@ -2,10 +2,10 @@
 """Chooses bytes of contended lines to move to other lines, and words the advice.
 
 Every hot line is a candidate, whatever its kind of sharing: accesses to two words that are truly
-shared still queue for one line. A replay shows what each candidate gains, with the bytes where the
-sentence puts them. If different threads use parts of one element, there are two candidates: a line
-for each element, and one for each part. An object that the program's author did not write, such as
-a mutex or a library's data, is never split.
+shared still queue for one line. A replay with the bytes at their new places shows what each
+candidate gains. If different threads use parts of one element, there are two candidates: a line for
+each element, and one for each part. An object that the program's author did not write, such as a
+mutex or a library's data, is never split.
 """
 
 import re

@@ -2,10 +2,10 @@
 /*
  * rq.h - shared by the files of this directory: run queues, tasks, CPUs.
  *
- * Locks, in the order in which they nest: a task's lock (pi_lock), then run queues, of two the
- * lower-numbered one first. A queue's lock protects the queue, the choice of the running task, and
- * on_rq of the queue's tasks. A task's lock serialises its wake-ups and changes. A futex's lock is
- * taken with none of these held.
+ * Locks, in the order in which they nest: a task's lock (pi_lock), then run queues, by rising CPU
+ * number. A queue's lock protects the queue, the choice of the running task, and on_rq of the
+ * queue's tasks. A task's lock serialises its wake-ups and changes. A futex's lock is taken with
+ * none of these held.
  *
  * These are read without a lock:
  *
