@@ -19,6 +19,13 @@ FAULTS :=
 OLD    := 6.12
 # Of make releases-check.
 RELEASES = trixie sid
+# The log may be root's, of an earlier call.
+define install_tree
+	rm -f $(1)/meson-logs/install-log.txt
+	scripts/as_owner $(PREFIX) meson install -C $(1) --no-rebuild
+	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) scripts/as_owner $(PREFIX) ldconfig || \
+		echo "as root: ldconfig, then programs find the library" ;; esac
+endef
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-all quick lint faults results fidelity build install install-lib deb doctor trial wheel release clean series kernel kernel-old \
 	kernel-check kernel-arm64 kernel-debug kernel-shapes kernel-broken kernel-soak kernel-deb releases-check ports
@@ -69,19 +76,16 @@ install: ## install the library, its header and the command under PREFIX (/usr/l
 	scripts/bootstrap demo
 	scripts/build $(BUILD) --prefix=$(PREFIX) --libdir=lib -Dcommand=true \
 		-Dcommand_dir=lib/schedshard
-	meson install -C $(BUILD) --no-rebuild
-	scripts/install_command $(BUILD) $(PREFIX)
-	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) \
-		ldconfig || echo "as root: ldconfig, then programs find the library" ;; esac
+	$(call install_tree,$(BUILD))
+	cli/environment
+	scripts/as_owner $(PREFIX) scripts/install_command $(BUILD) $(PREFIX)
 
 install-lib: ## install only the library under PREFIX: no command, seconds to build, with Python for meson
 	scripts/bootstrap library
 	test -f build/library/build.ninja || meson setup build/library -Dlibrary_only=true
 	meson configure build/library --prefix=$(PREFIX) --libdir=lib
 	ninja -C build/library
-	meson install -C build/library --no-rebuild
-	@case "$(DESTDIR)$(PREFIX)" in /usr | /usr/local) \
-		ldconfig || echo "as root: ldconfig, then programs find the library" ;; esac
+	$(call install_tree,build/library)
 
 ports: build ## fetch wasmtime and oneTBB, port them to the library, and run them before and after; minutes
 	cli/environment --dev
