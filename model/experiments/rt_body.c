@@ -124,6 +124,8 @@ void rt_body_report(struct run *run, const struct rt *rt, const struct rt_phase 
 		   run_cycles(run, ratio((double)s.overload_time, 2 * (double)s.overloads)));
 	run_report(run, "cycles_per_pull",
 		   run_cycles(run, ratio((double)s.pull_time, (double)s.pulls)));
+	run_report(run, "cycles_longest_find", run_cycles(run, (double)s.longest_find));
+	run_report(run, "cycles_longest_pull", run_cycles(run, (double)s.longest_pull));
 	run_report(run, "cycles_per_wakeup",
 		   run_cycles(run, ratio((double)shared, (double)s.wakeups)));
 	run_report(run, "sets_per_wakeup", ratio((double)s.sets, (double)s.wakeups));

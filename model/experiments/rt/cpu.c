@@ -250,8 +250,10 @@ struct rt_stats rt_stats(const struct rt *rt)
 	for (u32 i = 0; i < rt->nr_cpus; i++) {
 		const u64 *from = (const u64 *)&rt->cpus[i].counted;
 
-		for (size_t k = 0; k < sizeof(sum) / sizeof(*to); k++)
+		for (size_t k = 0; k < offsetof(struct rt_stats, longest_find) / sizeof(*to); k++)
 			to[k] += from[k];
+		rt_longest(&sum.longest_find, rt->cpus[i].counted.longest_find);
+		rt_longest(&sum.longest_pull, rt->cpus[i].counted.longest_pull);
 	}
 	return sum;
 }

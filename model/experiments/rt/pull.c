@@ -87,13 +87,14 @@ void rt_pull(struct rt_cpu *me, struct rt_rq *rq)
 
 	me->stats.pull_time += sim_now() - begin;
 	me->stats.pulls++;
-	if (!(who & RD_OTHERS))
-		return;
-	me->stats.pulls_asked++;
-	if (me->rt->push_ipi && where == RD_FROM_ALL)
-		rt_tell_to_push(me, rq);
-	else if (me->rt->push_ipi)
-		ask(me, rq, where);
-	else
-		pull_from_all(me, rq, where);
+	if (who & RD_OTHERS) {
+		me->stats.pulls_asked++;
+		if (me->rt->push_ipi && where == RD_FROM_ALL)
+			rt_tell_to_push(me, rq);
+		else if (me->rt->push_ipi)
+			ask(me, rq, where);
+		else
+			pull_from_all(me, rq, where);
+	}
+	rt_longest(&me->stats.longest_pull, sim_now() - begin);
 }

@@ -171,6 +171,12 @@ static inline struct rt_rq *rt_rq_of(const struct rt_cpu *me, u32 cpu)
 	return me->rt->by_number[cpu]->rq;
 }
 
+static inline void rt_longest(u64 *longest, u64 took)
+{
+	if (*longest < took)
+		*longest = took;
+}
+
 static inline bool rt_mask_test(const unsigned long *mask, u32 cpu)
 {
 	return READ_ONCE(mask[cpu / 64]) >> (cpu % 64) & 1;

@@ -70,6 +70,8 @@ enum rt_mode { RT_USER, RT_KERNEL, RT_HALTED, RT_MODES };
  * @overloads: a queue got its first pushable task
  * @migrations_far: migrations to another package
  * @stacked: enqueues that left two or more tasks on the queue
+ * @longest_find: the longest search for a lower CPU, picoseconds; interrupts are off. Likewise
+ *	@longest_pull: a whole pull, with the locks of other queues and what it moves
  */
 struct rt_stats {
 	u64 time[RT_MODES];
@@ -78,6 +80,7 @@ struct rt_stats {
 	u64 pulls, pull_time, pulls_asked, pulled, push_tries, pushes, walks, steps, walk_time;
 	u64 wakeups, remote_wakeups, migrations, migrations_far, switches, preempted, newidle, ipis,
 		ticks;
+	u64 longest_find, longest_pull;
 };
 
 /**

@@ -14,7 +14,7 @@ int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found)
 {
 	const struct rd_ops *ops = me->rt->ops;
 	struct rd *rd = rt_rq_of(me, p->cpu)->rd;
-	u64 begin = sim_now();
+	u64 begin = sim_now(), took;
 	int level;
 
 	/* A caller that takes one of the CPUs found takes one near the task's last CPU. */
@@ -22,7 +22,9 @@ int rt_find(struct rt_cpu *me, struct rt_task *p, unsigned long *found)
 		level = ops->find_near(rd, p->level, p->cpu, p->allowed, found, NULL, NULL);
 	else
 		level = ops->find(rd, p->level, me->number, p->allowed, NULL, NULL, NULL);
-	me->stats.find_time += sim_now() - begin;
+	took = sim_now() - begin;
+	me->stats.find_time += took;
+	rt_longest(&me->stats.longest_find, took);
 	me->stats.finds++;
 	me->stats.found += level != 0;
 	return level;
