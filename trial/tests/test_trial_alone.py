@@ -15,6 +15,7 @@ import pytest
 import trial_alone
 
 from test_doctor_alone import call, pythons
+from trial.predict.stored import TITLES
 
 LACKS = [compiler for compiler in trial_alone.COMPILERS.values() if shutil.which(compiler) is None]
 pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"no compiler {LACKS}")
@@ -46,7 +47,11 @@ def test_it_runs_on_old_and_new_pythons(
         done = call(*words, "--minutes", "0.1", "--busy", "--out", out, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads(out.read_text())
-    assert data["figures"]  # other tests disturb some
+    # Other tests may disturb any figure, but hardly all of them.
+    names = {figure["name"] for figure in data["figures"]}
+    assert names, done.stdout
+    assert names <= set(TITLES)
+    assert all(figure["kernel"] == "host" for figure in data["figures"])
     assert (
         call(*words, "show", out, cwd=tmp_path).stdout.splitlines()[0] == done.stdout.split("\n")[0]
     )
