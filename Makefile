@@ -35,8 +35,8 @@ help: ## this list
 
 demo: ## install what is missing, build, and reproduce the published measurements
 	scripts/bootstrap demo
-	scripts/build $(BUILD)
-	./schedshard reproduce
+	TARGETS="lib/schedshard-topo model/experiments/schedshard-sim" scripts/build $(BUILD)
+	SCHEDSHARD_BUILD=$(CURDIR)/$(BUILD) ./schedshard reproduce
 
 check: ## before a commit: linters, tests in C with gcc and under two sanitizers, tests in Python
 	scripts/bootstrap demo check

@@ -17,7 +17,7 @@ from common.paths import ROOT
 from conftest import FAKES
 
 NOBODY = 65534
-TOOLS = ("model/experiments/schedshard-sim", "lib/schedshard-topo", "bench/schedshard-peers")
+TOOLS = ("model/experiments/schedshard-sim", "lib/schedshard-topo")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
