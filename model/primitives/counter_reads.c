@@ -15,7 +15,7 @@
 
 /* State of one thread. */
 struct reader {
-	u32 adds;
+	u32 adds; /* since its last read */
 } port_cacheline_aligned;
 
 struct counted {
@@ -57,72 +57,62 @@ static void *create(const struct primitive_place *place, const struct primitive 
 static void ops(struct counted *s, const struct primitive_thread *thread, u64 n,
 		const struct primitive *of, u64 (*read)(const void *))
 {
-	while (n--) {
-		of->ops(s->counter, thread, 1);
-		if (++s->reader[thread->number].adds % READ_EVERY == 0) {
+	u32 *adds = &s->reader[thread->number].adds;
+
+	for (u64 now; n; n -= now) {
+		now = n < READ_EVERY - *adds ? n : READ_EVERY - *adds;
+		of->ops(s->counter, thread, now);
+		*adds += (u32)now;
+		if (*adds == READ_EVERY) {
 			u64 found = read(s->counter);
 
 			__asm__ volatile("" : : "r"(found));
+			*adds = 0;
 		}
 	}
 }
 
-static u64 read_word(const void *counter)
-{
-	return READ_ONCE(*(const u64 *)counter);
-}
-
-static u64 read_shards(const void *counter)
-{
-	return (u64)shard_counter_sum(counter);
-}
-
-static u64 read_cpus(const void *counter)
-{
-	return (u64)cpu_counter_sum(counter);
-}
-
-static u64 read_about(const void *counter)
-{
-	return (u64)cpu_counter_about(counter);
-}
-
-#define READ(of, read, label, text)                                                              \
-	static void *read##_##of##_create(const struct primitive_place *place)                   \
-	{                                                                                        \
-		return create(place, &(of));                                                     \
-	}                                                                                        \
-	static void read##_##of##_ops(void *state, const struct primitive_thread *thread, u64 n) \
-	{                                                                                        \
-		ops(state, thread, n, &(of), read);                                              \
-	}                                                                                        \
-	static bool read##_##of##_consistent(const void *state, u64 n)                           \
-	{                                                                                        \
-		return (of).consistent(((const struct counted *)state)->counter, n);             \
-	}                                                                                        \
-	static void read##_##of##_destroy(void *state)                                           \
-	{                                                                                        \
-		destroy(state, &(of));                                                           \
-	}                                                                                        \
-	const struct primitive read##_##of = {                                                   \
-		.name = (label),                                                                 \
-		.what = (text),                                                                  \
-		.create = read##_##of##_create,                                                  \
-		.ops = read##_##of##_ops,                                                        \
-		.consistent = read##_##of##_consistent,                                          \
-		.destroy = read##_##of##_destroy,                                                \
+#define READ(of, count, label, text)                                                    \
+	static u64 of##_read(const void *counter)                                       \
+	{                                                                               \
+		return (u64)(count);                                                    \
+	}                                                                               \
+	static void *of##_create(const struct primitive_place *place)                   \
+	{                                                                               \
+		return create(place, &(of));                                            \
+	}                                                                               \
+	static void of##_ops(void *state, const struct primitive_thread *thread, u64 n) \
+	{                                                                               \
+		ops(state, thread, n, &(of), of##_read);                                \
+	}                                                                               \
+	static bool of##_consistent(const void *state, u64 n)                           \
+	{                                                                               \
+		return (of).consistent(((const struct counted *)state)->counter, n);    \
+	}                                                                               \
+	static void of##_destroy(void *state)                                           \
+	{                                                                               \
+		destroy(state, &(of));                                                  \
+	}                                                                               \
+	const struct primitive read_##of = {                                            \
+		.name = (label),                                                        \
+		.what = (text),                                                         \
+		.create = of##_create,                                                  \
+		.ops = of##_ops,                                                        \
+		.consistent = of##_consistent,                                          \
+		.destroy = of##_destroy,                                                \
 	}
 
-READ(primitive_atomic_inc, read_word, "read-word", "one word, locked; every 100th add reads it");
-READ(primitive_sharded_counter, read_shards, "read-sharded",
+READ(primitive_atomic_inc, READ_ONCE(*(const u64 *)counter), "read-word",
+     "one word, locked; every 100th add reads it");
+READ(primitive_sharded_counter, shard_counter_sum(counter), "read-sharded",
      "schedshard's counter, one line per LLC; every 100th add sums it");
-READ(primitive_cpu_counter, read_cpus, "read-cpu",
+READ(primitive_cpu_counter, cpu_counter_sum(counter), "read-cpu",
      "schedshard's counter, one line per CPU; every 100th add sums it");
-READ(primitive_cpu_about, read_about, "read-cpu-about",
+READ(primitive_cpu_about, cpu_counter_about(counter), "read-cpu-about",
      "the same; every 100th add reads the estimate");
-READ(primitive_counter_split, counter_peer_about, "read-split",
+READ(primitive_counter_split, counter_peer_about(counter), "read-split",
      "liburcu's split counter; every 100th add reads the count of all");
-READ(primitive_counter_cached, counter_peer_sum, "read-cached",
+READ(primitive_counter_cached, counter_peer_sum(counter), "read-cached",
      "folly's cached counter; every 100th add sums it");
-READ(primitive_counter_striped, counter_peer_sum, "read-striped",
+READ(primitive_counter_striped, counter_peer_sum(counter), "read-striped",
      "64 padded atomic words; every 100th add sums them");
