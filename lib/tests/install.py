@@ -22,7 +22,7 @@ from pathlib import Path
 PRIVATE = re.compile(
     r"schedshard_(sbm_(iter|chunk|read_shard|near_search)\w*|sbm_(bit|pos|word)|slot_own_\w+"
     r"|near_wider|cpu_counter_(flush|note)|summary_(mark|test|cleaning|occupied|word|note)"
-    r"|cpu_relax|port_light_barrier|watch\w*)"
+    r"|cpu_relax|port_light_barrier|slot_put_any|watch\w*)"
 )
 MOST = 110  # public functions
 
