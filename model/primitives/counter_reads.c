@@ -49,8 +49,7 @@ static void *create(const struct primitive_place *place, const struct primitive 
 		destroy(s, of);
 		return NULL;
 	}
-	for (u32 i = 0; i < place->nr_threads; i++)
-		s->reader[i].adds = 0;
+	memset(s->reader, 0, place->nr_threads * sizeof(*s->reader));
 	return s;
 }
 

@@ -62,8 +62,9 @@ def make_request(options: RunOptions) -> RunRequest:
 def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experiment:
     """Return the experiment with other values of its inputs, each given as ``NAME=VALUE``.
 
-    Such an input is exactly known: it has no range and is not calibrated. With another value of a
-    switch the conditions are not those of the published figures, which are left out.
+    The values also replace those of variants. Such an input is exactly known: it has no range and
+    is not calibrated. With another value of a switch the conditions are not those of the published
+    figures, which are left out.
     """
     original = {param.name: param for param in experiment.params}
     params = dict(original)
@@ -85,12 +86,18 @@ def with_settings(experiment: Experiment, settings: tuple[str, ...]) -> Experime
             raise UserError(f"--set {text}: give a whole number ({declared.unit})")
         source = f"--set; {declared.value:g} in {experiment.path.name}"
         params[name] = Param(name, value, declared.unit, source, takes=declared.takes)
+    variants = tuple(
+        replace(variant, params=tuple(p for p in variant.params if params[p[0]] is original[p[0]]))
+        for variant in experiment.variants
+    )
     switched = any(
         param.takes == "switch" and param.value != original[name].value
         for name, param in params.items()
     )
     published = () if switched else experiment.published
-    return replace(experiment, params=tuple(params.values()), published=published)
+    return replace(
+        experiment, params=tuple(params.values()), variants=variants, published=published
+    )
 
 
 def _example(experiment: Experiment) -> str:

@@ -201,6 +201,11 @@ def test_published_figures_are_of_the_published_conditions() -> None:
     assert sources["row_us"] == "--set; 41 in ffmpeg-rt.toml"
 
 
+def test_a_setting_replaces_that_of_a_variant() -> None:
+    inputs = with_settings(load_experiment("primitives"), ("instructions=3",)).variant("refcount")
+    assert not dict(inputs.params)
+
+
 def test_a_setting_reaches_the_simulator(cli: Cli) -> None:
     data = cli(
         "run", "cyclictest", "--cpus", "8", "--variant", "shard", "--json", "--set", "irq_ns=1600"
