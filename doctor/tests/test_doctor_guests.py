@@ -70,8 +70,7 @@ def test_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["isolcpus", "isolated"])
 def test_isolated_cpus_share_the_default_one(capsys: Capture, tmp_path: Path, case: str) -> None:
     outcome = verdict(capsys, tmp_path, case)
-    # On the host with isolcpus the model's error may explain what partitions would save.
-    assert findings_of(outcome) == (["rd-isolated"] if case == "isolated" else [])
+    assert findings_of(outcome) == ["rd-isolated"]
     known = domains(outcome)
     assert {cpus: domain["default"] for cpus, domain in known.items()} == {
         "0-3": False,
