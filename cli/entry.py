@@ -17,6 +17,7 @@ from types import FrameType
 import click
 from click.shell_completion import shell_complete
 
+from cli.old_names import renamed
 from common.errors import OutputError, UserError, did_you_mean, near_names, os_reason, output_lost
 from common.paths import ALONE, PROGRAM, typed
 from common.safe import safe_stream
@@ -182,7 +183,7 @@ def _run(argv: Sequence[str] | None, verbs: click.Command | None) -> int:
         if asked is not None:
             return shell_complete(verbs, {}, PROGRAM, COMPLETE, asked)
         # Not main.main(): that prints a newline at Ctrl-C and exits by itself on a closed pipe.
-        arguments = sys.argv[1:] if argv is None else list(argv)
+        arguments = renamed(sys.argv[1:] if argv is None else argv)
         with verbs.make_context(PROGRAM, arguments) as context:
             verbs.invoke(context)
     except click.exceptions.Exit as done:

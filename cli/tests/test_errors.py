@@ -36,6 +36,17 @@ def test_what_is_near(name: str, known: list[str], near: list[str]) -> None:
     assert near_names(name, known) == near
 
 
+@pytest.mark.parametrize(
+    ("old", "now"), [("experiments", "run --list"), ("machines", "machine list")]
+)
+def test_old_names_work_with_one_line_of_warning(cli: Cli, old: str, now: str) -> None:
+    new = cli(*now.split())
+    result = cli(old)
+    assert (result.status, result.out) == (new.status, new.out)
+    assert result.err.count("\n") == new.err.count("\n") + 1
+    assert f"'{now}' now" in result.err.replace("./schedshard ", "")
+
+
 def test_experiments_are_listed(cli: Cli) -> None:
     rows = cli("run", "--list", "--json").json["experiments"]
     assert [row["name"] for row in rows] == experiment_names()
