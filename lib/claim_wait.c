@@ -99,14 +99,15 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 {
 	for (;;) {
-		u32 *at = shard_wait_give(w, slot + 1);
+		u32 *at = likely(!port_read64(&w->first)) ? NULL : shard_wait_give(w, slot + 1);
 		s64 got;
 
-		wake(at, 1);
-		if (at)
+		if (at) {
+			wake(at, 1);
 			return;
+		}
 		slot_put_near(s, slot, cpu);
-		smp_mb__after_atomic(); /* pairs with shard_wait_ask() */
+		smp_mb__after_atomic(); /* pairs with shard_wait_ask() and shard_wait_join() */
 		if (likely(!port_read64(&w->first)))
 			break;
 		got = slot_claim_near(s, cpu);
@@ -114,7 +115,8 @@ void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 			return; /* whoever has it now will put it */
 		slot = (u32)got;
 	}
-	shard_wait_wake_near(w, cpu);
+	if (unlikely((u32)port_read64(&w->noted)))
+		shard_wait_wake_near(w, cpu);
 }
 
 void slot_put_n_wake(struct slot_set *s, struct shard_wait *w, u32 cpu, u32 n, const u32 *slots)

@@ -58,6 +58,11 @@ impl Cpu {
     pub fn current() -> Cpu {
         // Without a plan the library returns 0, which need not be a CPU. Once there is one it stays.
         plan().expect("schedshard: no plan of this machine");
+        Cpu::here()
+    }
+
+    /// `current()` for a caller that has an object, so that there is a plan.
+    pub(crate) fn here() -> Cpu {
         // SAFETY: takes and changes nothing.
         Cpu(unsafe { sys::schedshard_this_cpu() })
     }

@@ -47,6 +47,7 @@ pub struct Slots {
     waiters: Waiters,
     pub(crate) wakers: Wakers,
     growing: Mutex<()>,
+    follow: bool,
     id: u64, // of no other set of this process
 }
 
@@ -96,6 +97,7 @@ impl Slots {
             waiters,
             wakers: Wakers::default(),
             growing: Mutex::new(()),
+            follow,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         })
     }
@@ -105,25 +107,22 @@ impl Slots {
 
     /// Claim a free slot near the CPU on which the thread runs.
     pub fn claim(&self) -> Option<Slot<'_>> {
-        self.claim_near(Cpu::current())
+        self.claim_near(Cpu::here())
     }
 
     /// Claim a free slot near a CPU.
     pub fn claim_near(&self, cpu: Cpu) -> Option<Slot<'_>> {
-        self.slot(unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) })
+        let got = unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) };
+        self.slot(got, cpu)
     }
 
     /// Claims up to `n` slots, nearest first; fewer when no more are free.
     pub fn claim_n(&self, n: u32) -> Vec<Slot<'_>> {
-        let (mut found, here) = (
-            vec![0; n.min(self.count()) as usize],
-            Cpu::current().number(),
-        );
-        let n = found.len() as u32;
-        let got =
-            unsafe { sys::schedshard_slot_claim_n(self.set.as_ptr(), here, n, found.as_mut_ptr()) };
+        let (mut found, cpu) = (vec![0; n.min(self.count()) as usize], Cpu::here());
+        let (n, to, from) = (found.len() as u32, found.as_mut_ptr(), cpu.number());
+        let got = unsafe { sys::schedshard_slot_claim_n(self.set.as_ptr(), from, n, to) };
         let mine = found[..got as usize].iter();
-        mine.map(|&index| Slot { slots: self, index }).collect()
+        mine.map(|&index| self.guard(index, cpu)).collect()
     }
 
     /// Frees several slots at once, and wakes as many waiters. Slots of [`Slots::claim_n`] that are
@@ -133,7 +132,7 @@ impl Slots {
     ///
     /// If one is a slot of another set.
     pub fn put_n(&self, slots: Vec<Slot<'_>>) {
-        let here = Cpu::current().number();
+        let here = Cpu::here().number();
         let found: Vec<u32> = slots
             .into_iter()
             .map(|slot| self.own(slot.keep()))
@@ -154,7 +153,7 @@ impl Slots {
     pub fn take(&self, index: usize) -> Option<Slot<'_>> {
         let index = u32::try_from(index).ok().filter(|&i| i < self.count())?;
         unsafe { sys::schedshard_slot_take(self.set.as_ptr(), index) }
-            .then(|| Slot { slots: self, index })
+            .then(|| self.guard(index, Cpu::here()))
     }
 
     /// Ends all waits, which return `None`, and makes later ones fail at once.
@@ -173,17 +172,18 @@ impl Slots {
     /// Claims one of `limit` slots, which are spread over all cores. Callers with the same limit
     /// never hold more than that, so the rest stays free for others.
     pub fn claim_limit(&self, limit: u32) -> Option<Slot<'_>> {
-        let here = Cpu::current().number();
-        self.slot(unsafe { sys::schedshard_slot_claim_limit(self.set.as_ptr(), here, limit) })
+        let (set, cpu) = (self.set.as_ptr(), Cpu::here());
+        let got = unsafe { sys::schedshard_slot_claim_limit(set, cpu.number(), limit) };
+        self.slot(got, cpu)
     }
 
     /// `claim()` that sleeps until there is a free slot; `None`: the timeout has passed, or
     /// somebody called [`Slots::close`].
     pub fn claim_wait(&self, timeout: Option<Duration>) -> Option<Slot<'_>> {
-        let (here, limit) = (Cpu::current().number(), nanoseconds(timeout));
-        self.slot(unsafe {
-            sys::schedshard_slot_claim_wait(self.set.as_ptr(), self.waiters.raw(), here, limit)
-        })
+        let (set, w, cpu) = (self.set.as_ptr(), self.waiters.raw(), Cpu::here());
+        let limit = nanoseconds(timeout);
+        let got = unsafe { sys::schedshard_slot_claim_wait(set, w, cpu.number(), limit) };
+        self.slot(got, cpu)
     }
 
     /// How many slots there are.
@@ -208,7 +208,7 @@ impl Slots {
         }
         for _ in 0..more {
             // A waiter for each new slot. SAFETY: as above.
-            unsafe { sys::schedshard_wait_wake_near(self.waiters.raw(), Cpu::current().number()) }
+            unsafe { sys::schedshard_wait_wake_near(self.waiters.raw(), Cpu::here().number()) }
             self.wakers.wake_one();
         }
         Ok(())
@@ -231,16 +231,23 @@ impl Slots {
     /// The number is that of a `Kept` of this set, of which nobody makes use any more. A second put
     /// would give the slot two owners.
     pub unsafe fn put_index(&self, index: usize) {
-        let here = Cpu::current().number();
-        let slot = index as u32;
-        sys::schedshard_slot_put_wake(self.set.as_ptr(), self.waiters.raw(), slot, here);
+        self.put_near(index as u32, Cpu::here());
+    }
+
+    // SAFETY for callers: as for put_index().
+    unsafe fn put_near(&self, index: u32, cpu: Cpu) {
+        let (set, w) = (self.set.as_ptr(), self.waiters.raw());
+        sys::schedshard_slot_put_wake(set, w, index, cpu.number());
         self.wakers.wake_one();
     }
 
-    fn slot(&self, got: i64) -> Option<Slot<'_>> {
-        u32::try_from(got)
-            .ok()
-            .map(|index| Slot { slots: self, index })
+    fn slot(&self, got: i64, cpu: Cpu) -> Option<Slot<'_>> {
+        u32::try_from(got).ok().map(|index| self.guard(index, cpu))
+    }
+
+    fn guard(&self, index: u32, cpu: Cpu) -> Slot<'_> {
+        let slots = self;
+        Slot { slots, index, cpu }
     }
 }
 
@@ -256,6 +263,7 @@ impl Drop for Slots {
 pub struct Slot<'a> {
     slots: &'a Slots,
     index: u32,
+    cpu: Cpu, // near which it was claimed; looking up the number again would take long
 }
 
 impl Slot<'_> {
@@ -275,8 +283,10 @@ impl Slot<'_> {
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
+        let follow = self.slots.follow;
+        let cpu = if follow { Cpu::here() } else { self.cpu };
         // SAFETY: this is the only owner of the slot.
-        unsafe { self.slots.put_index(self.index()) }
+        unsafe { self.slots.put_near(self.index, cpu) }
     }
 }
 
