@@ -77,7 +77,7 @@ within() {
 		mount --bind "$caches/user" "$root$home/.cache"
 		run=(env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 			LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive HOME="$2" CCACHE_DIR="$home/.cache/ccache"
-			PIP_DISABLE_PIP_VERSION_CHECK=1 DEBFULLNAME=Tester DEBEMAIL=tester@example.org)
+			PIP_DISABLE_PIP_VERSION_CHECK=1)
 		for name in http_proxy https_proxy no_proxy PIP_INDEX_URL PIP_DEFAULT_TIMEOUT; do
 			[ -z "${!name:-}" ] || run+=("$name=${!name}")
 		done
