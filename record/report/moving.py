@@ -9,14 +9,18 @@ mutex or a library's data, is never split.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from model.results.raw import Line
 from record.names.memory import member_of
 from record.names.things import Thing
 
 LINE = 64
+# A replay moves at most so many bytes as one range (record/plugin/feed_lines.c).
+_SLOT = 4096
 # Candidates that are replayed, by the cycles that their lines cost.
 MOST_TRIED = 8
 _MAX_MOVED = 131_072
@@ -268,8 +272,68 @@ def _moved(pieces: Sequence[_Piece], thing: Thing | None) -> list[_Piece]:
     return [p for p in pieces if p not in stays and p.ours]
 
 
+def _start(piece: _Piece) -> int:
+    """Return the first byte of the member that an edit aligns for a piece."""
+    thing, at = piece.thing, piece.low - piece.thing.address
+    edit = thing.edit(at, objects=False)
+    return thing.address + bisect_left(
+        range(at), True, key=lambda offset: thing.edit(offset, objects=False) == edit
+    )
+
+
+def _behind(thing: Thing, lines: Collection[int]) -> list[_Piece]:
+    """Return the first byte of each line of an object behind one of these lines, as a piece."""
+    starts = {line + LINE for line in lines} - {*lines}
+    return [
+        _Piece(
+            at, at + 1, member_of(thing, thing.field(at - thing.address)), True, thing, frozenset()
+        )
+        for at in starts
+        if at < thing.address + thing.size and thing.edit(at - thing.address, objects=False)
+    ]
+
+
+def _laid_out(
+    away: Sequence[_Piece], used: Sequence[_Piece], *, behind: bool
+) -> tuple[list[_Piece], set[tuple[int, int]]]:
+    """Return the pieces to align so that ``away`` leave their lines, and the bytes that move.
+
+    Who aligns a member aligns its object, too. The members that follow move along, up to the next
+    aligned one. So a member that had another line also needs an alignment. ``behind``: also one
+    that is not in ``used``, because at most one thread was seen to use it.
+    """
+    aligned, ranges = [*away], set()
+    for thing in {piece.thing.address: piece.thing for piece in away}.values():
+        mine = [piece for piece in used if piece.thing.address == thing.address]
+        moved = [piece for piece in away if piece.thing.address == thing.address]
+        if not all(p.thing.edit(p.low - thing.address, objects=False) for p in moved) or any(
+            thing.element or _row(piece) for piece in mine
+        ):
+            ranges |= {(piece.low, piece.high) for piece in moved}
+            continue
+        if behind:
+            mine += _behind(thing, {piece.low // LINE * LINE for piece in mine})
+            mine.sort(key=lambda piece: piece.low)
+        starts, before = [thing.address], mine[0]
+        for piece in mine:
+            together = (piece.low - starts[-1]) // LINE == (before.low - starts[-1]) // LINE
+            if piece in moved or (together and piece.low // LINE != before.low // LINE):
+                starts += [start for start in (_start(piece),) if start > starts[-1]]
+                aligned += [piece] if piece not in aligned else []
+            before = piece
+        for start, end in pairwise([*starts, thing.address + thing.size]):
+            if start % LINE or start != thing.address:
+                ranges |= {(at, min(at + _SLOT, end)) for at in range(start, end, _SLOT)}
+    return aligned, ranges
+
+
 def _move(
-    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, padded: bool, within: bool
+    thing: Thing,
+    group: Sequence[tuple[Line, list[_Piece]]],
+    *,
+    padded: bool,
+    within: bool,
+    behind: bool = False,
 ) -> Move | None:
     """Return the move that puts each piece of an object on a line of its own, or None."""
     meant: list[_Piece] = []
@@ -281,8 +345,13 @@ def _move(
     if not every:
         return None
     cycles = sum(line.waited for line, _ in group)
+    used = sorted((p for _, pieces in group for p in pieces if p.ours), key=lambda p: p.low)
+    moved = {(piece.low, piece.high) for piece in every}
+    if not padded:
+        every, moved = _laid_out(every, used, behind=behind)
+    meant += [piece for piece in every if piece not in meant]
     words, edit = _words(thing, meant, every, padded, within)
-    ranges = sorted({(piece.low, piece.high) for piece in every})
+    ranges = sorted(moved)
     single = {piece.thing.address for piece in every} == {thing.address}
     if thing.element is not None and single and not within and len(group) >= _MANY_LINES:
         size = thing.element[1]
@@ -328,6 +397,9 @@ def moves(
         padded = _is_padded(thing, [pieces for _, pieces in words])
         elements = [(line, _whole_elements(pieces, padded=padded)) for line, pieces in words]
         tried = [_move(thing, elements, padded=padded, within=False)]
+        more = _move(thing, elements, padded=padded, within=False, behind=True)
+        if more != tried[0]:
+            tried.append(more)
         if elements != words:
             tried.append(_move(thing, words, padded=False, within=True))
         choices.append([move for move in tried if move is not None])
