@@ -64,7 +64,7 @@ void access_end(void)
 static void report_home(uint64_t place, uint32_t cpu)
 {
 	struct vcpu *v = &plugin.vcpu[cpu];
-	struct item item = { .kind = ITEM_HOME, .instr = v->instr - v->base };
+	struct item item = { .kind = ITEM_HOME, .instr = v->last };
 
 	item.place = place;
 	item.pc = cpu;
@@ -135,9 +135,9 @@ static uint64_t last_word(uint64_t place, uint32_t size)
 }
 
 /* Called before a reported store enters the stream, so that a later load finds its writer. */
-static void note_writer(struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t size)
+static void note_writer(const struct vcpu *v, uint32_t cpu, uint64_t place, uint32_t size)
 {
-	uint64_t instr = (v->instr - v->base) & WRITER_INSTR, tag;
+	uint64_t instr = v->last & WRITER_INSTR, tag;
 
 	for (uint64_t word = place >> WORD_SHIFT; word <= last_word(place, size); word++) {
 		uint64_t *slot = writer_of(word, &tag);
@@ -154,7 +154,7 @@ static void report_writer(struct vcpu *v, uint32_t cpu, uint64_t word, uint64_t 
 {
 	uint64_t tag, *slot = writer_of(word, &tag), now = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	uint64_t *seen = &tables.seen[((size_t)cpu << SEEN_BITS) + word % (1u << SEEN_BITS)];
-	struct item item = { .kind = ITEM_AFTER, .instr = v->instr - v->base };
+	struct item item = { .kind = ITEM_AFTER, .instr = v->last };
 
 	if (*seen == now || now >> 52 != tag >> 52)
 		return;
@@ -288,13 +288,24 @@ static void report(struct vcpu *v, uint64_t place, uint64_t data, bool write, ui
 
 	if (site_of)
 		item.pc = site_of(item.pc);
-	item.instr = v->instr - v->base;
+	item.instr = v->last;
 	item.size = (uint8_t)(1u << shift);
 	if (access_is_locked(data))
 		item.kind = ITEM_LOCKED;
 	else
 		item.kind = write ? ITEM_STORE : ITEM_LOAD;
 	stream_push(&v->stream, &item);
+}
+
+/* Set @last to the instructions up to an access. Those of a program's block are counted before. */
+static void set_time(struct vcpu *v, uint64_t data)
+{
+	uint64_t now = v->instr - v->base, after = data >> ITEM_PLACE_BITS & ACCESS_AFTER;
+
+	if (tables.writers)
+		now -= after < now ? after : now;
+	if (now > v->last)
+		v->last = now;
 }
 
 bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data, bool write,
@@ -310,6 +321,7 @@ bool access_report(uint32_t cpu, uint16_t *lines, uint64_t place, uint64_t data,
 	}
 	if (contended)
 		step_meet(v);
+	set_time(v, data);
 	if (tables.writers)
 		report_order(v, cpu, place, data, 1u << shift, locked || write);
 	report(v, place, data, write, shift);
@@ -324,6 +336,7 @@ void access_idle(unsigned int vcpu)
 	if (plugin.feed && window_is_open()) {
 		struct item item = { .kind = ITEM_IDLE, .instr = v->instr - v->base };
 
+		v->last = item.instr;
 		stream_push(&v->stream, &item);
 	}
 	if (plugin.alone)
@@ -351,6 +364,7 @@ void access_resume_after(uint32_t vcpu, uint32_t other, uint64_t instr)
 	if (plugin.feed && window_is_open()) {
 		struct item item = { .kind = ITEM_RESUME, .instr = v->instr - v->base };
 
+		v->last = item.instr;
 		if (other == ITEM_NO_CPU || other == vcpu) {
 			other = step_slowest(vcpu);
 			instr = UINT64_MAX;

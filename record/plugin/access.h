@@ -13,6 +13,8 @@
 
 /* Bit of a program counter whose instruction is locked; such an address is not canonical. */
 #define ACCESS_LOCKED (1ull << 62)
+/* Mask of the bits above an address, in a program: how many instructions of the block follow. */
+#define ACCESS_AFTER 0x1fffu
 
 /* Bits 62 and 63 of an address are the same. */
 static inline bool access_is_locked(uint64_t data)

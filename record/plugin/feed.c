@@ -41,6 +41,13 @@ const char __executable_start;
 #define EVER	     UINT64_MAX
 /* Not 0: an event follows an access that has ended, and must not come before its beginning. */
 #define FREE_PS 1u
+/*
+ * As in an exact run (EXACT_NEAR in record/exact/exact.h): the NEAR instructions after an access
+ * that misses run at WIDTH per cycle, and hits among them take the machine's time. So a CPU that
+ * just got a line may lose it before its next access to that line.
+ */
+#define NEAR  64u
+#define WIDTH 4u
 
 enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
@@ -55,6 +62,7 @@ struct feed_cpu {
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
 	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
+	uint64_t near;	   /* the last instruction near a miss */
 	bool is_after;
 	struct {
 		uint64_t done, clock, waited;
@@ -67,7 +75,7 @@ struct feed_cpu {
 struct feed {
 	struct feed_setup setup;
 	struct feed_source source;
-	struct model model;
+	struct model model, own; /* @own: as the machine's file describes it */
 	uint64_t ps;
 	struct feed_cpu cpu[FEED_MAX_CPUS];
 	uint32_t nr[ENDED + 1];
@@ -231,12 +239,13 @@ static void release(struct feed *f, struct feed_cpu *c, uint64_t done)
 
 static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 {
-	uint64_t left;
+	uint64_t near = c->near < instr ? c->near : instr, left;
 
 	if (instr <= c->done)
 		return;
+	near = near > c->done ? near - c->done : 0;
 	/* Compute until no time is left; other CPUs continue meanwhile. */
-	for (left = (instr - c->done) * f->ps; left;)
+	for (left = (instr - c->done - near) * f->ps + near * f->ps / WIDTH; left;)
 		left = sim_compute(left);
 	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
 	if (instr >= c->first_held)
@@ -374,12 +383,22 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	/* Only a report of shared bytes needs the size of a locked operation. */
 	if (!f->setup.detailed || size > 8 || size & (size - 1))
 		locked = 1;
+	if (f->setup.hits_free) {
+		bool near = item->instr <= f->cpu[n].near;
+
+		f->model.load_hit = near ? f->own.load_hit : FREE_PS;
+		f->model.forward = near ? f->own.forward : FREE_PS;
+		f->model.store = near ? f->own.store : FREE_PS;
+		f->model.after_locked = near ? f->own.after_locked : 0;
+	}
 	if (item->kind == ITEM_LOCKED)
 		sim_rmw(at, locked, SIM_RMW_OR, 0, 0, pc);
 	else
 		sim_plain(at, size, item->kind == ITEM_STORE, pc);
-	if (f->setup.detailed)
-		feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc);
+	if (f->setup.detailed &&
+	    feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc) &&
+	    f->setup.hits_free)
+		f->cpu[n].near = item->instr + NEAR;
 	if (item->kind != ITEM_LOAD)
 		f->lines.writer[arena_line(at)] = (struct feed_writer){ item->instr, n };
 }
@@ -455,10 +474,7 @@ struct feed *feed_new(const struct feed_setup *setup, const struct feed_source *
 	}
 	f->ps = model_cycles(&f->model, 1);
 	f->model.waits_by_store = setup->detailed;
-	if (setup->hits_free) {
-		f->model.load_hit = f->model.forward = f->model.store = FREE_PS;
-		f->model.after_locked = 0;
-	}
+	f->own = f->model;
 	for (uint32_t n = 0; n < setup->nr_cpus; n++) {
 		f->cpu[n].waiters = NO_WAITER;
 		f->cpu[n].first_held = EVER;

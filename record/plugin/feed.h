@@ -71,11 +71,12 @@ struct feed_pad {
  * @nr_cpus: how many
  * @node: where memory is; a line in none of them belongs to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
- * @hits_free: a load or store that hits takes no time beyond its instruction, also after a locked
- *	operation. Most lines of a program are private, and the model does not see their accesses.
- *	So a line costs the same when it is shared and hits, and when its bytes are moved apart.
- *	Stores that missed leave the buffer as slowly as on the machine, so a CPU that stores in
- *	nearly each instruction still waits for its buffer
+ * @hits_free: a load or store that hits takes no time beyond its instruction, also after
+ *	a locked operation, unless an access missed shortly before. Most lines of a program
+ *	are private, and the model does not see their accesses. So a line costs the same when
+ *	it is shared and hits, and when its bytes are moved apart. Stores that missed leave
+ *	the buffer as slowly as on the machine, so a CPU that stores in nearly each
+ *	instruction still waits for its buffer
  * @detailed: the result also says which CPUs made each access, and how long each was at work
  */
 struct feed_setup {

@@ -38,12 +38,13 @@ struct vcpu_count {
  * @follows: its thread reads the guest's time
  * @waiting: it sleeps until the model has advanced; a futex; any
  * @base: instructions when the window opened; the model counts from there
+ * @last: instructions of its last item, counted from @base
  * @told: instructions at its last access to a contended line
  * @ahead: how many instructions it may be ahead of the model; 0: a quantum; any
  */
 struct vcpu {
 	uint64_t instr __attribute__((aligned(128)));
-	uint64_t locked, check_at, base, told, ahead;
+	uint64_t locked, check_at, base, last, told, ahead;
 	bool idle, idle_told, follows;
 	uint32_t waiting;
 	uint64_t private_accesses, device_accesses, reported;

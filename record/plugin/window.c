@@ -95,6 +95,9 @@ static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 	if (stream_pop(&v->stream, item)) {
 		yields = 0;
 		v->idle_told = item->kind == ITEM_IDLE;
+		/* The trace may have told the time of a whole block before its accesses. */
+		if (traced && item->instr < traced[cpu])
+			item->instr = traced[cpu];
 		keep(cpu, item);
 		return FEED_ITEM;
 	}

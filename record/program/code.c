@@ -198,8 +198,11 @@ static bool is_own(uint64_t pc)
 	       pc < __atomic_load_n(&user.own_high, __ATOMIC_RELAXED);
 }
 
-static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc)
+/* @after: how many instructions of the block follow; count() has counted them, too */
+static void watch(struct qemu_plugin_insn *handle, const struct insn *insn, uint64_t pc,
+		  uint64_t after)
 {
+	pc |= after << ITEM_PLACE_BITS;
 	if (insn->locked)
 		qemu_plugin_register_vcpu_insn_exec_cb(handle, on_locked, API_NO_REGS,
 						       (void *)(uintptr_t)(pc ^ ACCESS_LOCKED));
@@ -232,7 +235,7 @@ void code_translated(struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(handle, on_mark, API_NO_REGS,
 							       (void *)(uintptr_t)insn.mark);
 		else
-			watch(handle, &insn, pages_code(pc));
+			watch(handle, &insn, pages_code(pc), n - 1 - i);
 	}
 	if (own)
 		return;
