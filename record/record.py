@@ -123,16 +123,9 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
     cpus = orders[0][: request.cpus or count]
     with new_trace(trace, keep) as new:
         done = emulate(
-            program,
-            machines[0],
-            cpus,
-            new,
-            folder,
-            window=request.window,
-            follow=request.follow,
-            stacks=request.stacks,
-            output_to_stderr=request.output_to_stderr,
-        )
+            program, machines[0], cpus, new, folder, window=request.window, follow=request.follow,
+            stacks=request.stacks, output_to_stderr=request.output_to_stderr,
+        )  # fmt: skip
         if done.raw is None:
             what = "it reached no mark" if request.window.marks else "it ended before --after"
             raise UserError(f"nothing of {program.path.name} was recorded: {what}", status=1)
@@ -155,17 +148,11 @@ def _report(
 ) -> Report:
     """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
-        operations=request.ops or raw.operations,
-        partial=raw.partial,
-        program_sha256=sha256_file(program.path),
-        path=str(program.path),
-        dynamic=program.dynamic,
-        debug=program.debug,
-        compiler=program.compiler,
-        meta=meta,
-        stepping=raw.stepping,
-        **ended,
-    )
+        operations=request.ops or raw.operations, partial=raw.partial,
+        program_sha256=sha256_file(program.path), path=str(program.path), dynamic=program.dynamic,
+        debug=program.debug, compiler=program.compiler, flags=program.flags, meta=meta,
+        stepping=raw.stepping, **ended,
+    )  # fmt: skip
     with (
         ending_with(recorded.status),
         working("running the accesses on each machine, and naming their lines", silent=True),

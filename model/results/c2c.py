@@ -366,6 +366,7 @@ class Program(Saved, kw_only=True):
     placement: str
     operations: Count
     compiler: str
+    flags: str = absent("")
     stopped: str | None = None
 
     @property

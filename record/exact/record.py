@@ -107,7 +107,8 @@ def _record_with(request: ExactRequest, folder: Path, views: Path) -> Report:
         words=program.words, status=ran.status, signal=ran.signal, placement=request.placement,
         cpus=count, operations=request.ops or 0, partial=False,
         program_sha256=sha256_file(program.path), path=str(program.path), dynamic=True,
-        debug=program.debug, compiler=program.compiler, meta=ran.meta, stepping=ran.raw.stepping,
+        debug=program.debug, compiler=program.compiler, flags=program.flags, meta=ran.meta,
+        stepping=ran.raw.stepping,
     )  # fmt: skip
     report = _reported(request, recorded, runs, machines)
     busy_ns = ran.raw.model.busy_ns

@@ -31,6 +31,7 @@ class Side:
     recorder: str
     placement: str
     compiler: str
+    flags: str
     runs: Mapping[str, list[Run]]
     machine_files: Mapping[str, str]
 
@@ -50,13 +51,10 @@ def side_of(report: Recorded, name: str) -> Side:
     if report.program.failed or report.partial:
         raise UserError(f"{name} was recorded from a program that failed or was stopped: {AGAIN}")
     return Side(
-        name,
-        report.recorder,
-        report.program.placement,
-        report.program.compiler,
-        {variant.name: variant.runs for variant in report.variants},
+        name, report.recorder, report.program.placement, report.program.compiler,
+        report.program.flags, {variant.name: variant.runs for variant in report.variants},
         {variant.name: variant.machine_sha256 for variant in report.variants},
-    )
+    )  # fmt: skip
 
 
 def load_side(path: Path) -> Side:
@@ -74,12 +72,19 @@ def check_recorder(before: Side, recorder: str) -> None:
 
 
 def check_same(before: Side, after: Side) -> None:
-    """Raise a UserError unless recorder, compiler, machines, placement and threads match."""
+    """Raise a UserError unless recorder, compiler, flags, machines, placement and threads match."""
     check_recorder(before, after.recorder)
     if before.compiler and after.compiler and before.compiler != after.compiler:
         raise UserError(
             f"{before.name} was recorded from a program that '{before.compiler}' compiled, this "
             f"report from one that '{after.compiler}' compiled, which costs differently: {AGAIN}"
+        )
+    if before.flags and after.flags and before.flags != after.flags:
+        were, are = before.flags.split(), after.flags.split()
+        raise UserError(
+            f"{before.name} was recorded from a program with other flags of the compiler "
+            f"({_without(were, are)}) than this report ({_without(are, were)}), which costs "
+            f"differently: {AGAIN}"
         )
     if before.placement != after.placement:
         raise UserError(
@@ -95,6 +100,10 @@ def check_same(before: Side, after: Side) -> None:
                 f"{before.name} was recorded with an earlier machine file of {machine}: {AGAIN}"
             )
         _check_threads(before, machine, runs)
+
+
+def _without(words: list[str], others: list[str]) -> str:
+    return " ".join(word for word in words if word not in others) or "none of its own"
 
 
 def _check_threads(before: Side, machine: str, runs: list[Run]) -> None:

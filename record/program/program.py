@@ -20,6 +20,10 @@ _X86_64 = "EM_X86_64"
 _JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _LONGEST = 200  # characters of a command in a report
 
+_PRODUCER = re.compile(rb"(?:GNU [A-Z]|[\w ]*clang version )[^\0]* -[^\0]*")
+# Flags that leave the code as it is: for debug information, paths and seeds.
+_NO_CODE = re.compile(r" -(g\S*|f\S*prefix-map=\S*|frandom-seed=\S*|[IDUWo]\S*)")
+
 
 @dataclass(frozen=True)
 class Program:
@@ -30,6 +34,7 @@ class Program:
     dynamic: bool
     debug: bool
     compiler: str = ""
+    flags: str = ""
 
     @property
     def words(self) -> str:
@@ -89,12 +94,9 @@ def _look(path: Path, argv: tuple[str, ...]) -> Program:
             if elf["e_type"] not in ("ET_EXEC", "ET_DYN"):
                 raise UserError(f"{path} is not an x86-64 ELF program: it cannot be executed")
             return Program(
-                path,
-                argv,
-                dynamic=any(s["p_type"] == "PT_INTERP" for s in elf.iter_segments()),
-                debug=elf.has_dwarf_info(strict=True),
-                compiler=_compiler(elf),
-            )
+                path, argv, dynamic=any(s["p_type"] == "PT_INTERP" for s in elf.iter_segments()),
+                debug=elf.has_dwarf_info(strict=True), compiler=_compiler(elf), flags=_flags(elf),
+            )  # fmt: skip
     except OSError as error:
         raise UserError(f"cannot read {path}: {os_reason(error)}") from error
     except (ELFError, ValueError) as error:
@@ -109,6 +111,17 @@ def _compiler(elf: ELFFile) -> str:
     section = elf.get_section_by_name(".comment")
     names = set(section.data().split(b"\0")) - {b""} if section is not None else set()
     return printable("; ".join(sorted(name.decode("utf-8", "replace") for name in names)))
+
+
+def _flags(elf: ELFFile) -> str:
+    """Return the compilers' flags that change code, from the debug information, or ''.
+
+    gcc writes them by default, and clang with -grecord-command-line.
+    """
+    section = elf.get_section_by_name(".debug_str")
+    found = _PRODUCER.findall(section.data() if section is not None else b"")
+    texts = (_NO_CODE.sub("", text.decode("utf-8", "replace")) for text in found)
+    return printable("; ".join(sorted({" ".join(dict.fromkeys(text.split())) for text in texts})))
 
 
 def find_emulator() -> str:
@@ -141,11 +154,8 @@ def package_of(path: Path) -> str | None:
         real = path.resolve()
         done = subprocess.run(
             ["dpkg-query", "-S", str(real), str(real).removeprefix("/usr")],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     except OSError:
         return None
     line = done.stdout.splitlines()[:1]

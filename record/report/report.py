@@ -27,14 +27,7 @@ from record.report.callers import Sites
 from record.report.moving import Move, moves
 from record.report.notes import notes
 from record.report.replaying import WINDOW, Job, Source
-from record.report.uncertain import (
-    SEED,
-    Draws,
-    draws_of,
-    gain_interval,
-    replay_draws,
-    seed_draws,
-)
+from record.report.uncertain import SEED, Draws, draws_of, gain_interval, replay_draws, seed_draws
 from record.report.variant import Named, make_variant, name_lines, threads
 from record.report.waits import waits
 
@@ -75,6 +68,7 @@ class Recorded(Saved, kw_only=True):
     dynamic: bool
     debug: bool
     compiler: str = absent("")
+    flags: str = absent("")
     meta: dict[str, Any]
     stepping: raw.Stepping
 
@@ -153,13 +147,10 @@ def _gains(
         gains = {}
         for job, before, apart, drawn in zip(jobs, base, after, draws, strict=True):
             gains[job.machine.name] = Gain(
-                cycles_before=before.work_cycles,
-                cycles_after=apart.work_cycles,
-                fewer=_fewer(before, apart),
-                interval=gain_interval(drawn[0], drawn[number]),
-                hitm_before=before.hitm,
-                hitm_after=apart.hitm,
-            )
+                cycles_before=before.work_cycles, cycles_after=apart.work_cycles,
+                fewer=_fewer(before, apart), interval=gain_interval(drawn[0], drawn[number]),
+                hitm_before=before.hitm, hitm_after=apart.hitm,
+            )  # fmt: skip
         if all(gain.interval is not None and gain.interval.low <= 0 for gain in gains.values()):
             continue
         moved = sum(high - low for low, high in move.ranges)

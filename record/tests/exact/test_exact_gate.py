@@ -61,6 +61,19 @@ def test_a_baseline_by_another_compiler_is_refused(made: Path, tmp_path: Path) -
     assert "base.json was recorded from a program that 'another one 1.0' compiled" in done.stderr
 
 
+def test_a_baseline_with_other_flags_is_refused(tmp_path: Path) -> None:
+    """Regression: a baseline with -O1 failed with a growth of 92%."""
+    one, two, maps = (
+        compiled(tmp_path / name, "gcc", "-DGOOD", flag, str(SOURCE))
+        for name, flag in (("1", "-O1"), ("2", "-O2"), ("3", "-ffile-prefix-map=/a=/b"))
+    )
+    assert gated(two, tmp_path, "--update-baseline").returncode == 0
+    done = gated(one, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "4 threads\n")
+    assert "other flags of the compiler (none of its own) than this report (-O1)" in done.stderr
+    assert gated(maps, tmp_path).returncode == 0
+
+
 ON_THE_STACK = """
 #include <pthread.h>
 
