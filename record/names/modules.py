@@ -19,6 +19,7 @@ from typing import Any
 from zlib import crc32
 
 from elftools.common.exceptions import DWARFError, ELFError
+from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
@@ -112,6 +113,30 @@ class Module:
         """Return the variable at an address of the process, or None."""
         return _around(self.objects, address - self.bias)
 
+    @cached_property
+    def _sections(self) -> list[Named]:
+        with suppress(*_FAULTS), self.path.open("rb") as file:
+            return [
+                Named(section["sh_addr"], section["sh_size"], section.name)
+                for section in ELFFile(file).iter_sections()
+                if section["sh_flags"] & SH_FLAGS.SHF_ALLOC
+            ]
+        return []
+
+    def part_at(self, address: int) -> Named:
+        """Return the section at an address that is in no variable, or else the whole file.
+
+        The name also contains the last variable before the address in that section, as a hint.
+        """
+        name, at = self.path.name, address - self.bias
+        for section in self._sections:
+            if section.address <= at < section.address + section.size:
+                before = bisect_right(self.objects, at, key=lambda s: s.address) - 1
+                near = before >= 0 and self.objects[before].address >= section.address
+                hint = f" (after {self.objects[before].name})" if near else ""
+                return replace(section, name=f"{name}{hint}: {section.name}")
+        return Named(self.low - self.bias, self.high - self.low, name)
+
     def local(self, offset: int) -> Named | None:
         """Return the thread-local variable at an offset, or None."""
         return _around(self._symbols[2], offset)
@@ -170,11 +195,9 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
             first = next((s for s in loads if s["p_offset"] // _PAGE * _PAGE == offset), loads[0])
             bias = low - first["p_vaddr"] // _PAGE * _PAGE
             module = Module(
-                path,
-                bias,
-                bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
+                path, bias, bias + min(s["p_vaddr"] for s in loads) // _PAGE * _PAGE,
                 bias + max(s["p_vaddr"] + s["p_memsz"] for s in loads),
-            )
+            )  # fmt: skip
             for segment in elf.iter_segments("PT_TLS"):
                 module.part, align = segment["p_memsz"], max(segment["p_align"], 1)
                 # The linker computes it in this way: the part ends at the thread pointer.

@@ -108,9 +108,7 @@ class Objects:
                 info.close()
 
     def learn(
-        self,
-        uses: Mapping[int, frozenset[int]],
-        accesses: Sequence[tuple[int, int]] = (),
+        self, uses: Mapping[int, frozenset[int]], accesses: Sequence[tuple[int, int]] = ()
     ) -> None:
         """Read the debug information for all these bytes at once: it is read from its beginning.
 
@@ -432,10 +430,10 @@ class Objects:
             return None
         symbol = module.variable(address)
         if symbol is None:
+            part = module.part_at(address)
             return Thing(
-                module.path.name, "file", module.bias, module.high - module.low,
-                foreign=module.of_system,
-            )  # fmt: skip
+                part.name, "file", module.bias + part.address, part.size, foreign=module.of_system
+            )
         typed = self._type_of(module, symbol.address)
         internal = self._modules.runtime == "Go" and bool(_GO_LIBRARY.match(symbol.name))
         thing = Thing(

@@ -66,4 +66,4 @@ def test_a_librarys_part_in_the_heap_takes_no_names(
     done = record(program)
     assert done.returncode == 0, done.stderr
     line = json.loads(done.stdout)["variants"][0]["lines"][0]
-    assert (line["object"], line["kind"]) == ("late", "file")
+    assert (line["object"], line["kind"]) == ("late: .bss", "file")
