@@ -137,15 +137,9 @@ def _record_one(request: RecordRequest, trace: Path, folder: Path, keep: bool) -
 
 
 def _report(
-    request: RecordRequest,
-    machines: tuple[Machine, ...],
-    trace: Path,
-    keep: bool,
-    program: Program,
-    raw: RecordedRun,
-    meta: dict[str, Any],
-    **ended: Any,
-) -> Report:
+    request: RecordRequest, machines: tuple[Machine, ...], trace: Path, keep: bool,
+    program: Program, raw: RecordedRun, meta: dict[str, Any], **ended: Any,
+) -> Report:  # fmt: skip
     """Return a recording's report. ``ended``: the fields of Recorded that differ for a guest."""
     recorded = Recorded(
         operations=request.ops or raw.operations, partial=raw.partial,
@@ -169,13 +163,9 @@ def _report(
 
 
 def _record_in_guest(
-    request: RecordRequest,
-    guest: Guest,
-    machines: tuple[Machine, ...],
-    trace: Path,
-    folder: Path,
+    request: RecordRequest, guest: Guest, machines: tuple[Machine, ...], trace: Path, folder: Path,
     keep: bool,
-) -> Report:
+) -> Report:  # fmt: skip
     """Record the program inside a booted kernel, and print its output."""
     program = find_program(request.program)
     guest.check(machines)

@@ -41,11 +41,9 @@ def away(sets: Sets, meta: Mapping[str, Any], busy_ns: float) -> Outside:
         for name in names:
             calls[name] += int(times) // len(names)
     return Outside(
-        calls=calls.total(),
-        ns=round(float(meta["away_ns"]), 3),
-        share=float(meta["away_ns"]) / busy_ns if busy_ns else 0.0,
-        functions=calls.most_common(),
-    )
+        calls=calls.total(), ns=round(float(meta["away_ns"]), 3),
+        share=float(meta["away_ns"]) / busy_ns if busy_ns else 0.0, functions=calls.most_common(),
+    )  # fmt: skip
 
 
 def sentences(outside: Outside) -> list[str]:

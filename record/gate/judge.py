@@ -155,13 +155,9 @@ def _rows(
 
 
 def _row(
-    machine: str,
-    names: frozenset[str],
-    before: Sequence[Run],
-    after: Sequence[Run],
-    limit: float,
+    machine: str, names: frozenset[str], before: Sequence[Run], after: Sequence[Run], limit: float,
     counted: bool,
-) -> Row | None:
+) -> Row | None:  # fmt: skip
     def of(run: Run) -> list[Cost]:
         return [line for line in run.lines if names.intersection(line.names)]
 
@@ -185,13 +181,9 @@ def _row(
     verdict = SAME
     if share.after >= FLOOR:
         verdict = _verdict(
-            hitm,
-            share,
-            cycles,
-            limit,
-            known=any(of(run) for run in before),
+            hitm, share, cycles, limit, known=any(of(run) for run in before),
             everywhere=all(of(run) for run in after),
-        )
+        )  # fmt: skip
     return Row(machine, worst.object, names, place, verdict, hitm, share)
 
 

@@ -48,12 +48,10 @@ def _result(row: Row, per: str) -> dict[str, Any]:
     names = "\0".join([row.machine, *sorted(row.names)])
     digest = hashlib.sha256(names.encode("utf-8", "backslashreplace")).hexdigest()
     return {
-        "ruleId": _RULES[row.verdict][0],
-        "level": _LEVELS[row.verdict],
-        "message": {"text": f"{sentence(row, per)}."},
-        "locations": [_location(row)],
+        "ruleId": _RULES[row.verdict][0], "level": _LEVELS[row.verdict],
+        "message": {"text": f"{sentence(row, per)}."}, "locations": [_location(row)],
         "partialFingerprints": {"contendedLine/v1": digest},
-    }
+    }  # fmt: skip
 
 
 def sarif(judged: Judged | None, status: int = 0) -> dict[str, Any]:

@@ -169,12 +169,9 @@ class Function:
     """The instructions of one function, in order."""
 
     def __init__(
-        self,
-        data: bytes,
-        low: int,
-        from_elsewhere: Iterable[int] = (),
+        self, data: bytes, low: int, from_elsewhere: Iterable[int] = (),
         begins: Collection[int] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Decode a function.
 
         ``from_elsewhere`` are addresses to which code outside of it jumps, ``begins`` addresses at

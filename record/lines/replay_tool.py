@@ -27,12 +27,9 @@ def replay_trace(trace: Path, watch: Callable[[Path], str]) -> Run:
             file.write_text(watch(result), encoding="utf-8")
         with telling(f"cannot run {tool}", status=1):
             done = subprocess.run(
-                [str(tool), str(file), str(trace)],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+                [str(tool), str(file), str(trace)], stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, check=False,
+            )  # fmt: skip
         if done.returncode:
             messages = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             raise UserError(messages[-1].removeprefix("schedshard: "))

@@ -127,9 +127,6 @@ def _access(access: Access, line: CacheLine, names: Names) -> Named:
     if names.layouts is not None and line.type:
         field = names.layouts.field(line.type, line.offset + access.offset)
     return Named.named(
-        access,
-        line,
-        [frame.shown for frame in callers],
-        field=field,
+        access, line, [frame.shown for frame in callers], field=field,
         frames=[frame.shown for frame in frames],
-    )
+    )  # fmt: skip

@@ -227,11 +227,9 @@ class Modules:
     """The mapped files of a process."""
 
     def __init__(
-        self,
-        maps: Iterable[Sequence[Any]],
-        code: Iterable[Sequence[Any]] = (),
+        self, maps: Iterable[Sequence[Any]], code: Iterable[Sequence[Any]] = (),
         gone: Iterable[Sequence[Any]] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Load all files. ``gone`` is as ``maps``, but begins with the unmapping call's number."""
         self.modules: list[Module] = []
         self._runtime: str | None = None
@@ -314,11 +312,9 @@ class ThreadLocal:
     """The thread-local memory of a process's threads."""
 
     def __init__(
-        self,
-        modules: Modules,
-        threads: Iterable[tuple[int, Sequence[int], str]],
+        self, modules: Modules, threads: Iterable[tuple[int, Sequence[int], str]],
         parts: Iterable[Sequence[int]],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Find the files' parts. ``parts``: pairs of a file's bias and its part's distance.
 
         A static program reports no parts. It is the only file, and its linker has chosen the place.

@@ -18,12 +18,9 @@ def readable(names: Iterable[str]) -> dict[str, str]:
         return {}
     try:
         done = subprocess.run(
-            ["c++filt", "-p"],
-            input="".join(f"{name}\n" for name in mangled),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            ["c++filt", "-p"], input="".join(f"{name}\n" for name in mangled), capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
     except OSError:
         return {}
     return {

@@ -352,13 +352,9 @@ class DebugInfo:
         return lambda begin, end: bisect_left(places, begin) < bisect_left(places, end)
 
     def _walk(
-        self,
-        die: DIE,
-        cplusplus: bool,
-        missing: set[int],
-        types: dict[int, Typed],
+        self, die: DIE, cplusplus: bool, missing: set[int], types: dict[int, Typed],
         may_have: Callable[[int, int], bool],
-    ) -> None:
+    ) -> None:  # fmt: skip
         for child in die.iter_children():
             if child.tag == "DW_TAG_variable":
                 address = self._address(child)

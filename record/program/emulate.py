@@ -73,12 +73,9 @@ def _plain(path: Path, folder: Path) -> Path:
 
 
 def _command(
-    program: Program,
-    files: tuple[Path, Path, Path, Path, Path],
-    shared: str,
-    window: Window,
+    program: Program, files: tuple[Path, Path, Path, Path, Path], shared: str, window: Window,
     follow: bool,
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], dict[str, str]]:  # fmt: skip
     plugin, library, watch, meta, view = files
     arguments = [f"{plugin}", f"watch={watch}", f"meta={meta}", f"shared={shared}", f"view={view}"]
     if follow:
@@ -111,17 +108,9 @@ def _names_folder(folder: Path) -> Path:
 
 
 def emulate(
-    program: Program,
-    machine: Machine,
-    cpus: Sequence[int],
-    trace: Path,
-    folder: Path,
-    *,
-    window: Window,
-    follow: bool,
-    stacks: bool,
-    output_to_stderr: bool,
-) -> Emulated:
+    program: Program, machine: Machine, cpus: Sequence[int], trace: Path, folder: Path, *,
+    window: Window, follow: bool, stacks: bool, output_to_stderr: bool,
+) -> Emulated:  # fmt: skip
     """Run the program to its end, and with @follow all processes that it started."""
     if "," in str(folder):
         raise UserError(
@@ -134,10 +123,7 @@ def emulate(
         file.write_text(watch.lines(), encoding="utf-8")
     plugin, library, _ = (_plain(path, folder) for path in plugin_paths())
     began = file.stat().st_mtime  # the clock of files
-    with (
-        room_for_views(folder) as views,
-        _model(file, meta, window, stacks) as (model, shared),
-    ):
+    with room_for_views(folder) as views, _model(file, meta, window, stacks) as (model, shared):
         with telling(f"cannot write in {views}"):
             view = write_view(views / "machine", machine, cpus)
         files = (plugin, library, file, meta, view)
@@ -145,11 +131,9 @@ def emulate(
         with awaiting():
             with telling(f"cannot run {command[0]}"):
                 child = subprocess.Popen(
-                    command,
-                    env=environment,
-                    stdout=sys.stderr if output_to_stderr else None,
+                    command, env=environment, stdout=sys.stderr if output_to_stderr else None,
                     preexec_fn=in_child,
-                )
+                )  # fmt: skip
             try:
                 code = end_of(child)
             except BaseException:
@@ -210,13 +194,9 @@ def _model(
         command.append("stacks=on")
     with telling(f"cannot run {command[0]}"):
         model = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
     assert model.stdin is not None
     assert model.stdout is not None
     assert model.stderr is not None

@@ -95,18 +95,14 @@ class _Cache:
 
 # By the number of the kernel's folder.
 _CACHES = (
-    _Cache(1, "Data", "core", 32, 8),
-    _Cache(1, "Instruction", "core", 32, 8),
-    _Cache(2, "Unified", "l2", 1024, 8),
-    _Cache(3, "Unified", "llc", 32768, 16),
-)
+    _Cache(1, "Data", "core", 32, 8), _Cache(1, "Instruction", "core", 32, 8),
+    _Cache(2, "Unified", "l2", 1024, 8), _Cache(3, "Unified", "llc", 32768, 16),
+)  # fmt: skip
 _LINE = 64
 _TOGETHER = (
-    ("core_cpus", "thread_siblings", "core"),
-    ("package_cpus", "core_siblings", "package"),
-    ("die_cpus", None, "package"),
-    ("cluster_cpus", None, "l2"),
-)
+    ("core_cpus", "thread_siblings", "core"), ("package_cpus", "core_siblings", "package"),
+    ("die_cpus", None, "package"), ("cluster_cpus", None, "l2"),
+)  # fmt: skip
 
 
 def _cpu_folders(view: _View) -> None:

@@ -118,13 +118,9 @@ def _folder() -> Path:
 
 
 def runs_of(
-    lines: Sequence[RecordedLine],
-    raws: Sequence[raw.Run],
-    frames: Mapping[int, tuple[Frame, ...]],
-    *,
-    threads: int,
-    operations: int,
-) -> list[Run]:
+    lines: Sequence[RecordedLine], raws: Sequence[raw.Run], frames: Mapping[int, tuple[Frame, ...]],
+    *, threads: int, operations: int,
+) -> list[Run]:  # fmt: skip
     """Return the cost of each of ``raws``: in all, and by line of ``lines``.
 
     ``raws`` are results of one program whose objects have the same addresses.

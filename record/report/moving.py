@@ -328,13 +328,9 @@ def _laid_out(
 
 
 def _move(
-    thing: Thing,
-    group: Sequence[tuple[Line, list[_Piece]]],
-    *,
-    padded: bool,
-    within: bool,
+    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, padded: bool, within: bool,
     behind: bool = False,
-) -> Move | None:
+) -> Move | None:  # fmt: skip
     """Return the move that puts each piece of an object on a line of its own, or None."""
     meant: list[_Piece] = []
     every: list[_Piece] = []  # all that are moved

@@ -133,11 +133,9 @@ def _fewer(before: raw.Run, after: raw.Run) -> float:
 
 
 def _gains(
-    jobs: Sequence[Job],
-    best: Sequence[tuple[Move, list[raw.Run]]],
-    base: Sequence[raw.Run],
+    jobs: Sequence[Job], best: Sequence[tuple[Move, list[raw.Run]]], base: Sequence[raw.Run],
     draws: Sequence[Sequence[Draws]],
-) -> list[Advice]:
+) -> list[Advice]:  # fmt: skip
     """Return what each move saves on each machine, as the report's advice, the best one first.
 
     If each interval of a move contains 0, its savings cannot be distinguished from chance.

@@ -68,15 +68,12 @@ def _access(
     frames = context.frames.get(access.instruction, ())
     address = line.start + access.offset
     return RecordedAccess.named(
-        access,
-        line,
-        [f.shown for f in frames],
-        on_cpus=[context.cpus[n] for n in access.by],
+        access, line, [f.shown for f in frames], on_cpus=[context.cpus[n] for n in access.by],
         threads=context.threads_of(access),
         own=next((number for number, f in enumerate(frames) if f.own), None),
         callers=callers(access, context.frames),
         field=field_of(context.objects.name_of(address), address, thing),
-    )
+    )  # fmt: skip
 
 
 def _allocated(thing: Thing) -> list[Shown]:
@@ -206,16 +203,9 @@ def _ns_each(run: raw.Run, operations: int) -> float:
 
 
 def make_variant(
-    job: Job,
-    run: raw.Run,
-    named: Named,
-    index: int,
-    draws: Draws,
-    of_threads: Sequence[Sequence[int]],
-    *,
-    seeds: bool,
-    operations: int,
-) -> RecordedVariant:
+    job: Job, run: raw.Run, named: Named, index: int, draws: Draws,
+    of_threads: Sequence[Sequence[int]], *, seeds: bool, operations: int,
+) -> RecordedVariant:  # fmt: skip
     """Return a report's variant: the lines of the machine with number ``index``."""
     context = _Context(named.frames, _threads_of(of_threads), job.cpus, named.objects)
     lines = [
@@ -227,18 +217,10 @@ def make_variant(
         threads=len(of_threads), operations=operations,
     )  # fmt: skip
     return RecordedVariant(
-        name=job.machine.name,
-        cpus=len(run.cpu_times),
-        lines_total=run.nr_lines,
-        hitm_total=run.hitm,
-        hitm_remote=run.hitm_remote,
-        hitm_local=run.hitm_local,
+        name=job.machine.name, cpus=len(run.cpu_times), lines_total=run.nr_lines,
+        hitm_total=run.hitm, hitm_remote=run.hitm_remote, hitm_local=run.hitm_local,
         work_cycles=run.work_cycles,
-        ns_per_operation=_ns_each(run, operations) if operations else None,
-        at_lines=at_lines(run),
-        model=run.model,
-        interval=totals(draws),
-        lines=lines[: named.most],
-        machine_sha256=job.machine.sha256,
-        runs=runs,
-    )
+        ns_per_operation=_ns_each(run, operations) if operations else None, at_lines=at_lines(run),
+        model=run.model, interval=totals(draws), lines=lines[: named.most],
+        machine_sha256=job.machine.sha256, runs=runs,
+    )  # fmt: skip

@@ -83,16 +83,10 @@ def _lines(variant: RecordedVariant) -> RenderableType:
             continue
         counts = (line.hitm_remote, line.hitm_local, line.loads, line.stores, line.locked)
         made.add_row(
-            str(index),
-            line.place,
-            line.sharing,
-            percent(line.hitm_share),
-            *(f"{count:,}" for count in counts),
-            significant(line.avg_load_cycles),
-            _between(line.interval, significant),
-            percent(line.cycle_share),
-            str(len(line.threads)),
-        )
+            str(index), line.place, line.sharing, percent(line.hitm_share),
+            *(f"{count:,}" for count in counts), significant(line.avg_load_cycles),
+            _between(line.interval, significant), percent(line.cycle_share), str(len(line.threads)),
+        )  # fmt: skip
     if folded:
         made.caption = f"{folded} more shared {word} {below}: --json has them"
     return made

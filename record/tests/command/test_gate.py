@@ -278,33 +278,20 @@ def test_a_text_that_is_no_limit_is_refused(cli: Cli, tmp_path: Path, text: str)
 VARIANT = ("variants", 0)
 RUN, LINE = (*VARIANT, "runs", 0), (*VARIANT, "runs", 0, "lines", 0)
 OTHERS = [
-    (
-        ("recorder",),
-        "emulator",
-        "with the emulator recorder, this report with the exact",
-    ),
+    (("recorder",), "emulator", "with the emulator recorder, this report with the exact"),
     ((*VARIANT, "name"), "other", "is for other, this report for m"),
     ((*VARIANT, "machine_sha256"), "1", "was recorded with an earlier machine file of m"),
-    (
-        ("program", "placement"),
-        "scatter",
-        "with --placement scatter, this report with os",
-    ),
+    (("program", "placement"), "scatter", "with --placement scatter, this report with os"),
     ((*RUN, "threads"), 5, "has 5 threads, this report 4"),
     (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
     (("recorder",), GONE, "is damaged: 'recorder' is missing"),
-    (("program",), GONE, "is not a recorded program"),
-    ((*VARIANT, "runs"), [], "is damaged"),
-    ((*VARIANT, "runs"), [7], "is damaged"),
-    (("variants",), [], "is damaged"),
-    ((*RUN, "work_cycles"), "many", "is damaged"),
-    ((*RUN, "work_cycles"), math.nan, "is damaged"),
-    ((*LINE, "hitm"), -1, "is damaged"),
-    ((*LINE, "hitm"), 10**400, "is damaged"),
-    ((*LINE, "cycles"), 1e200, "is damaged"),
-    ((*LINE, "cycles"), 1e-200, "is damaged"),
+    (("program",), GONE, "is not a recorded program"), ((*VARIANT, "runs"), [], "is damaged"),
+    ((*VARIANT, "runs"), [7], "is damaged"), (("variants",), [], "is damaged"),
+    ((*RUN, "work_cycles"), "many", "is damaged"), ((*RUN, "work_cycles"), math.nan, "is damaged"),
+    ((*LINE, "hitm"), -1, "is damaged"), ((*LINE, "hitm"), 10**400, "is damaged"),
+    ((*LINE, "cycles"), 1e200, "is damaged"), ((*LINE, "cycles"), 1e-200, "is damaged"),
     ((*LINE, "names"), GONE, "is damaged"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("side", ["a", "b"])

@@ -74,12 +74,9 @@ def test_a_signal_to_the_command_ends_all(
     before = signal.signal(which, signal.SIG_DFL)
     try:
         command = subprocess.Popen(
-            [sys.executable, "-m", "cli", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
-        )
+            [sys.executable, "-m", "cli", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
+        )  # fmt: skip
     finally:
         signal.signal(which, before)
     with command:

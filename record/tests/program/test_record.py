@@ -35,13 +35,10 @@ def known(
 # are its tail, the node twice (the next waiter links itself to it, and its owner later passes the
 # lock on), and the counter. Readers enter and leave. A message moves with both indices.
 EXACT = [
-    ("one", 6, 1000, 400, 6000, 1.0),
-    ("side", 6, 1000, 400, 6000, 1.0),
-    ("heap", 6, 1000, 400, 6000, 1.0),
-    ("queue", 6, 400, 1000, 2400, 4.0),
-    ("readers", 6, 500, 800, 3000, 2.0),
-    ("ring", 2, 1000, 0, 1000, 3.0),
-]
+    ("one", 6, 1000, 400, 6000, 1.0), ("side", 6, 1000, 400, 6000, 1.0),
+    ("heap", 6, 1000, 400, 6000, 1.0), ("queue", 6, 400, 1000, 2400, 4.0),
+    ("readers", 6, 500, 800, 3000, 2.0), ("ring", 2, 1000, 0, 1000, 3.0),
+]  # fmt: skip
 
 
 def test_messages_in_one_line_move_it_at_most_once_for_each_side() -> None:

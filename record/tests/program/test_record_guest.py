@@ -192,10 +192,8 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
         assert unknown is not None
         assert unknown.name == "memory of programs"
         assert [objects.process(place) for place in (at, 0x123000, 0xFFFF888000001048)] == [
-            0,
-            None,
-            None,
-        ]
+            0, None, None,
+        ]  # fmt: skip
         (frame_of_kernel,) = objects.frames([0xFFFFFFFF81000010])[0xFFFFFFFF81000010]
         assert frame_of_kernel.function == "schedule"
         assert objects.instruction(0xFFFFFFFF81000010) == ("", 0xFFFFFFFF81000010)

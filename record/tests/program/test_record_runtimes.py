@@ -221,11 +221,9 @@ def test_memory_that_a_library_of_the_system_divides(
     at, size = 0x700000, 0x100000
     meta = {
         "objects": [[at, size, 1, 0, False, 4097]],
-        "sites": [{"site": 1, "frames": [0x100000 + refill + 5]}],
-        "regions": [[at, size, False]],
-        "threads": [],
-        "stacks": [],
-    }
+        "sites": [{"site": 1, "frames": [0x100000 + refill + 5]}], "regions": [[at, size, False]],
+        "threads": [], "stacks": [],
+    }  # fmt: skip
 
     def name() -> str:
         thing = Objects(meta, Modules([(0x100000, 0x200000, 0, str(library))])).name_of(at + 64)

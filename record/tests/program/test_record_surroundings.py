@@ -94,12 +94,9 @@ def record(folder: Path, words: str) -> subprocess.CompletedProcess[bytes]:
     ]  # fmt: skip
     (folder / "here").mkdir(exist_ok=True)
     return subprocess.run(
-        ["sh", "-c", f"{shlex.join(own)} {words}"],
-        cwd=folder / "here",
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+        ["sh", "-c", f"{shlex.join(own)} {words}"], cwd=folder / "here", capture_output=True,
+        check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
 
 
 def objects(folder: Path, words: str) -> list[str]:

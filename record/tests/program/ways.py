@@ -8,15 +8,11 @@ from typing import Any
 _BELOW = ("round_of_all", "work")
 # By counter: the functions that lead to add(), innermost first.
 WAYS = {
-    "direct": {("often", *_BELOW), ("rarely", *_BELOW)},
-    "jumped": {("after_jump", *_BELOW)},
-    "skipped": {("large", *_BELOW)},
-    "shallow": {("after_deeper", *_BELOW)},
-    "resumed": {("after_signal", *_BELOW)},
-    "outside": {("after_fiber", *_BELOW)},
-    "deep": {(*["down"] * 501, *_BELOW)},
-    "pointed": {("pointer", *_BELOW)},
-}
+    "direct": {("often", *_BELOW), ("rarely", *_BELOW)}, "jumped": {("after_jump", *_BELOW)},
+    "skipped": {("large", *_BELOW)}, "shallow": {("after_deeper", *_BELOW)},
+    "resumed": {("after_signal", *_BELOW)}, "outside": {("after_fiber", *_BELOW)},
+    "deep": {(*["down"] * 501, *_BELOW)}, "pointed": {("pointer", *_BELOW)},
+}  # fmt: skip
 
 
 def ways(report: Any, name: str) -> set[tuple[str, ...]]:
