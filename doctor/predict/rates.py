@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The wake-ups per second at which sharing costs a share of the CPUs' time, by machine and load.
 
-predictions.json, which the simulator made, has a row per number of CPUs: a rate for each of LEVELS.
-Between two rates and between two numbers of CPUs logarithms are interpolated. Below the first rate
-a wake-up costs as much as at that rate. A row ends before the first level of which the simulation
-reached less than half. A kernel with schedshard's series has no line that all CPUs write, and its
-searches read one byte per CPU of a group. So its rows are by the CPUs and wake-ups of one group.
+predictions.json, which the simulator made, has a row per number of CPUs, with the rate at which the
+cost reaches each share of LEVELS. Rates, shares and numbers of CPUs are interpolated by their
+logarithms. Below the first rate a wake-up costs as much as at that rate. A row lacks shares that
+are more than twice the highest simulated one. A kernel with schedshard's series has no line that
+all CPUs write, and its searches read one byte per CPU of a group. So its rows are by the CPUs and
+wake-ups of one group.
 
-The interval takes two factors per machine. If all latencies are k times as long, a share is reached
-at 1/k of the rate, for any queue. So the interval's ends are the shares at k times the rate, for
-the k of fast and of slow samples.
+The interval comes from a fast and a slow factor k per machine. If all latencies are k times as
+long, the rate of each share is divided by k. So the ends are the shares at k times the rate.
 """
 
 from __future__ import annotations
