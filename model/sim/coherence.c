@@ -9,10 +9,10 @@
  *
  * ordering_point.c describes how a request gets the line, and how long that takes.
  *
- * SMT: each thread of a core sends its own write requests. If other cores wait, a thread gets its
- * turn in a later visit of the line, so siblings do not double the length of a visit. The 8-socket
- * measurement shows this beyond 224 threads. If only its sibling waits, a thread waits for the
- * latency between siblings. A load waits for its sibling's request (coherence_park()).
+ * SMT: each thread of a core sends its own write requests. If other cores wait, the line comes to a
+ * core once per sibling, and does not stay for both. A published counter on 8 sockets shows this
+ * beyond 224 threads (one per core). If only its sibling waits, a thread waits for the latency
+ * between siblings. A load waits for its sibling's request (coherence_park()).
  *
  * Not modelled: capacity, bandwidth of links and banks, prefetchers, the O state of MOESI. In the
  * model a core remembers 4,096 lines, direct mapped, and an LLC never evicts. A dirty line that

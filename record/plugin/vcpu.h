@@ -2,8 +2,8 @@
 /*
  * vcpu.h - the plugin's state of each guest CPU.
  *
- * The vCPU's own thread writes it, with plain stores where only it reads. Loads and stores of what
- * other threads read (marked "any") are relaxed: each value is useful alone, and may be old.
+ * The vCPU's own thread writes this state, with plain stores to what no other thread reads. Loads
+ * and stores of the rest (marked "any") are relaxed: each value is useful alone, and may be old.
  */
 #ifndef PLUGIN_VCPU_H
 #define PLUGIN_VCPU_H
