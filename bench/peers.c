@@ -299,7 +299,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (key == ARGP_KEY_END && !*path)
-		errx(2, "give a machine in its flat form");
+		errx(2, "MACHINE is missing: give a file that model/machines/flat.py writes");
 	return ARGP_ERR_UNKNOWN;
 }
 
@@ -307,8 +307,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "MACHINE",
 	.doc = "Measure sets for the CPUs of a machine file, by one thread on this host: the "
-	       "median of "
-	       "nanoseconds, and its ratio to the library's with 10th and 90th percentile.",
+	       "median nanoseconds of a call, and their ratio to the library's, with its 10th "
+	       "and 90th percentile.",
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Adds last-level caches to a guest's device tree, because the emulator does not describe any.
 
-The emulator writes the machine's tree. This file adds cache nodes to the tree's source,
-and a reference to its cache to every CPU.
+The emulator writes the machine's tree. This file adds cache nodes to the tree's source. To
+every CPU's node it adds a reference to the CPU's cache.
 """
 
 from collections.abc import Iterator, Sequence
