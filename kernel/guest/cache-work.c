@@ -2,7 +2,7 @@
 /*
  * cache-work forks COUNT: makes COUNT pairs of children. One ends at once; the other executes this
  * program, which then ends at once. No process has a second thread. cache-work threads PROCESSES
- * THREADS SECONDS: makes processes whose threads never sleep, so each is scanned in every epoch.
+ * THREADS SECONDS: makes processes whose threads spin, so that each is scanned in every epoch.
  *
  * Both show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.

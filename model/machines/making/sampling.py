@@ -3,7 +3,7 @@
 
 Every class of distance gets about the same number of pairs. The classes are siblings, cores of one
 L2, of one LLC, LLCs of one node, nodes of one package, packages. Inside a class the pairs are
-spread over the machine, and over the differences of numbers (ranks) inside one L2, LLC or node.
+spread over the machine, and over the distances between ranks (numbers inside one cache or node).
 This spread also covers groups of neighbours that the topology does not name, such as quadrants of a
 socket. The classes take turns, so that a measurement that ends early covers all of them.
 """
