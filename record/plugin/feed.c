@@ -62,7 +62,7 @@ struct feed_cpu {
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
 	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
-	uint64_t near;	   /* the last instruction near a miss */
+	uint64_t near; /* the last instruction near a miss */
 	bool is_after;
 	struct {
 		uint64_t done, clock, waited;
