@@ -4,6 +4,7 @@
  * so of two entries with the same place in the table the older is lost. The set itself knows what
  * is free.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,6 +20,25 @@ static struct noted {
 	int line;
 	long thread;
 } noted[1u << 14];
+
+struct where {
+	char text[300];
+};
+
+/* Line 0: @file is the address of the call, in no known file (checked_so.c). */
+static const char *where(struct where *w, const char *file, int line)
+{
+	Dl_info at;
+
+	if (line)
+		snprintf(w->text, sizeof(w->text), "%s:%d", file, line);
+	else if (dladdr(file, &at))
+		snprintf(w->text, sizeof(w->text), "%s+0x%tx", at.dli_fname,
+			 file - (const char *)at.dli_fbase);
+	else
+		snprintf(w->text, sizeof(w->text), "%p", (const void *)file);
+	return w->text;
+}
 
 static struct noted *place(const void *set, u32 what)
 {
@@ -42,26 +62,29 @@ void shard_watch_claim(const void *set, u32 what, const char *file, int line)
 void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int line)
 {
 	const struct noted *last = place(set, slot);
+	struct where here, before;
 
 	if (!free) {
 		note(set, slot, true, file, line);
 		return;
 	}
 	if (last->set != set || last->what != slot)
-		fprintf(stderr, "schedshard: %s:%d: slot %u is put, but it is free\n", file, line,
-			slot);
+		fprintf(stderr, "schedshard: %s: slot %u is put, but it is free\n",
+			where(&here, file, line), slot);
 	else
 		fprintf(stderr,
-			"schedshard: %s:%d: slot %u is put, but it is free: thread %ld %s it at "
-			"%s:%d\n",
-			file, line, slot, last->thread, last->put ? "put" : "claimed", last->file,
-			last->line);
+			"schedshard: %s: slot %u is put, but it is free: thread %ld %s it at %s\n",
+			where(&here, file, line), slot, last->thread, last->put ? "put" : "claimed",
+			where(&before, last->file, last->line));
 	abort();
 }
 
 void shard_watch_unknown(const char *kind, u32 what, const char *file, int line)
 {
-	fprintf(stderr, "schedshard: %s:%d: there is no %s %u\n", file, line, kind, what);
+	struct where here;
+
+	fprintf(stderr, "schedshard: %s: there is no %s %u\n", where(&here, file, line), kind,
+		what);
 	abort();
 }
 
