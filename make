@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# ./make TARGET...: make, and first the package of it where it is missing, as on a bare Debian.
+# ./make TARGET...: run make; first install its package where it is missing, as on a bare Debian.
 set -eu
 
 command -v make >/dev/null || {

@@ -3,8 +3,8 @@
  * Each member waits on its own semaphore, so members without work sleep. A spinning thread would
  * take cycles from its sibling, and lower the clock of all CPUs.
  *
- * The semaphores order everything else: members see the stores before crew_begin(), and the caller
- * sees the members' stores after crew_end().
+ * The semaphores order memory: members see what the caller stored before crew_begin(), and after
+ * crew_end() the caller sees what the members stored.
  */
 #include "crew.h"
 #include "sample.h"

@@ -3,8 +3,8 @@
  * schedshard-live: measures what the operations of model/primitives/ cost on the CPUs of this host.
  *
  * Errors are one line on stderr and exit status 2 (wrong request) or 1. The program writes JSON
- * once, at the end, so after an error there is no JSON. printf() is enough for that, because all
- * texts in it are this program's own. The trial links the program statically.
+ * once, at the end, so after an error there is no JSON. printf() can write it, because no text in
+ * it needs escaping. The trial links the program statically.
  */
 #include "live.h"
 

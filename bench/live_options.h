@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* live_options.h - the command line of schedshard-live. */
 #ifndef BENCH_LIVE_OPTIONS_H
 #define BENCH_LIVE_OPTIONS_H
 

@@ -3,7 +3,7 @@
  * Two pinned threads alternate on one word.
  *
  * Neither thread can get ahead of the other, so one clock is enough. The time is measured from the
- * end of one turn of the first player to the end of another. In between there is an equal number of
+ * end of one turn of the first player to the end of a later one. The interval contains as many
  * turns of the other player, so a store that a store buffer delays counts exactly once.
  *
  * The first game of a pair is short; its time determines how many turns fill the budget. The

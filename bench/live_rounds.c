@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * In every round each point has one turn. So a slow phase of the host affects one turn of many
- * points, not all turns of one point. Rounds continue until each point has enough undisturbed
- * turns, but at most for MOST_ROUNDS rounds per wanted turn. The time limit may end them earlier.
+ * A point is one operation on given CPUs, and has one turn in every round. So a slow phase of the
+ * host affects one turn of many points, not all turns of one point. Rounds continue until each
+ * point has enough undisturbed turns, until there were MOST_ROUNDS rounds per wanted turn, or until
+ * the time limit.
  *
  * The median of the turns counts. A disturbance makes two players slower, but may make contended
  * operations faster. So neither a minimum nor a lower quartile would be right.

@@ -8,9 +8,9 @@
  * previous one. A locked operation and a fence wait for the previous one by themselves.
  *
  * An addition of two registers takes one cycle on every core of the last twenty years. So its time
- * gives the clock, whatever the current frequency is. (An addition of a constant does not: some
- * cores do it while renaming.) Each operation is measured between two samples of the clock and
- * divided by their mean. Turbo may come and go during the run.
+ * is the current length of a cycle. (That of an addition of a constant is not: some cores do it
+ * while renaming.) Turbo may change the length during the run, so it is sampled before and after
+ * each operation, whose time is divided by the mean of both samples.
  */
 #include <errno.h>
 #include <pthread.h>

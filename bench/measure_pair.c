@@ -7,9 +7,9 @@
  * round contains exactly two transfers of the line in modified state, and nothing else takes long.
  * Published core-to-core tables use this method, so measured and published files are comparable.
  *
- * Why no thread waits forever: placing a thread may fail, but it does so before the barrier, and
- * both threads check for that after the barrier. When the time is up, the first thread writes a
- * third value in its turn. The second thread sees it where it waits for its turn.
+ * Why no thread waits forever: if a thread cannot be placed, that happens before the barrier, and
+ * both threads check for it after the barrier. When the time is up, the first thread writes a third
+ * value in its turn. The second thread sees it where it waits for its turn.
  */
 #include <errno.h>
 #include <pthread.h>

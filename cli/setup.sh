@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# setup.sh --check [INSTALLED]: for each product, whether it works on this machine, what it lacks, and
-# the command that gets the rest. It installs nothing and needs only a shell. INSTALLED is the folder of
+# setup.sh --check [INSTALLED]: print for each product whether it works on this machine, what it lacks,
+# and the command that gets the rest. It installs nothing and needs only a shell. INSTALLED is the folder of
 # an installed package; without it the products are those of the checkout around this file.
 set -u
 export LC_ALL=C

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes text safe where it leaves for a terminal or a log.
+"""Makes text safe that goes to a terminal or a log.
 
 Names come from hosts, programs and files. A name may contain control sequences, characters that
 reverse the direction of text, or a line that a continuous integration takes for a command. All

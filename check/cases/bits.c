@@ -3,8 +3,8 @@
  * Small broken variants of the real bitmap and summary, each with its correct form.
  *
  * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads one
- * after the other. In between a cleaner can set one and clear the other, and the reader misses both
- * (core/shard_summary.c). The rest of the cleaner is the real one.
+ * word after the other. Between the loads a cleaner can set "cleaning" and clear "occupied", and
+ * the reader misses both bits (core/shard_summary.c). The rest of the cleaner is the real one.
  *
  * Byte summary: occupied and cleaning are two bytes of one word, which a single cleaner writes with
  * plain stores. The stores wait in its store buffer while it reads the line again, so even x86

@@ -2,7 +2,7 @@
 /*
  * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
  * the layout "shard". A CPU's level drops while a queue becomes overloaded, or while an overloaded
- * queue gets another task: one of a higher level, or one for more CPUs or shards.
+ * queue gets another task: one of a higher level, or one that may use more CPUs or shards.
  *
  *   F1  lower own level                P1  store where tasks of which level wait, and may run
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()
@@ -10,12 +10,12 @@
  *
  * F3 sees P1 or P3 sees F1. Each planted case omits one barrier.
  *
- * With RT_PUSH_IPI F3 asks the queue to search: it marks the queue's interrupt, and sends it if it
- * was not marked. The queue clears the mark, then searches.
+ * With RT_PUSH_IPI, F3 asks the queue's CPU to search: F3 marks the CPU's interrupt, and sends it
+ * unless it was marked already. The queue's CPU clears the mark, then searches.
  *
- * A task of higher level does not change the state of an overloaded queue, so no barrier can come
- * with a change of state. Linux has no explicit barrier there. On x86 the increment by which
- * push_rt_task() takes a reference on the task is a barrier.
+ * P2 cannot be part of a change of the queue's state, because a task of higher level does not
+ * change the state of an overloaded queue. Linux has no explicit barrier at P2. On x86 the
+ * increment by which push_rt_task() takes a reference on the task is a barrier.
  */
 #include "port.h"
 

@@ -8,9 +8,9 @@ root domain only to a set of CPUs for which it builds scheduling domains. Such a
 - with cgroup v1: all CPUs while the root cpuset balances load; otherwise each topmost cpuset that
   does, where overlapping cpusets make one set;
 
-in each case without the CPUs of isolcpus=domain. A CPU in no such set stays on def_root_domain.
-That holds for isolcpus=domain and for partitions of type `isolated`, so all of these CPUs share one
-root domain. (kernel/cgroup/cpuset.c: generate_sched_domains(); kernel/sched/topology.c:
+in each case without the CPUs of isolcpus=domain. A CPU in no such set stays on def_root_domain. So
+all CPUs of isolcpus=domain and of partitions of type `isolated` share this root domain.
+(kernel/cgroup/cpuset.c: generate_sched_domains(); kernel/sched/topology.c:
 partition_sched_domains_locked(), detach_destroy_domains(), build_sched_domains(); read for 6.12 and
 for 7.1.)
 """

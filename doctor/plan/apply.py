@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes the partitions of a plan on this host, takes them back, and asks the kernel what it has.
+"""Makes the partitions of a plan on this host, takes them back, and reads what the kernel made.
 
 Each write is in a journal before it is done, with the value that was there. So undo restores the
 state after an interruption at any point: it writes the old values in the opposite order, and a

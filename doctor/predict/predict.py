@@ -2,10 +2,10 @@
 """Simulates what a root domain's load costs now and with each remedy.
 
 The experiment rt-groups runs on the machine's own file or on the nearest one, and again for each
-sample of the uncertain inputs, like 'run --uncertainty'. The observed rate already contains the
-waits for the lines. So this file shortens the sleep until the simulation reaches that rate. The
-sleep is an uncertain input too, by model_error(). Where lines are nearly saturated, the sleep
-decides the cost.
+sample of the uncertain inputs, like 'run --uncertainty'. The observed rate of wake-ups already
+contains the waits for the lines. So this file shortens the threads' sleep until the simulation
+reaches that rate. The sleep is an uncertain input too, by model_error(). Where lines are nearly
+saturated, the sleep decides the cost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // kernel/sched/rt.c, broken on purpose: a push walk may send its own CPU an interrupt, as it did
-// until Linux's commit 94894c9c477e. For the test of the checker. The series would ask few queues by
-// an interrupt each, so guests of few CPUs would have no walk. This patch makes a walk of each request.
+// until Linux's commit 94894c9c477e. For the test of the checker. This patch makes a walk of each
+// request: the series sends few queues an interrupt each, so small guests would have no walk.
 
 @@
 identifier rto_next_cpu = rto_next_cpu;

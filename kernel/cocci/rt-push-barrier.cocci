@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: the barrier that a waiting task needs before the search for a lower CPU.
+// kernel/sched/rt.c: the barrier that a waiting task needs before the search for lower levels.
 
 // Not in rt_set_overload(): a queue that is overloaded already may get a task of higher priority.
 @@

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: the request that starts a push walk is served by its first round.
+// kernel/sched/rt.c: the first round of a push walk serves the request that started it.
 
 @@
 identifier tell_cpu_to_push = tell_cpu_to_push;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/core.c: a new mask has a new reach.
+// kernel/sched/core.c: a task's new mask updates the shards and places that it may use.
 
 @@
 identifier set_cpus_allowed_common = set_cpus_allowed_common;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// include/linux/sched.h: where a task may run, for its queue.
+// include/linux/sched.h: the shards and places that a task may use, for the state of its queue.
 
 @@
 attribute name __randomize_layout;

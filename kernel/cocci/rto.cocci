@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/rt.c: overloaded queues are in rto.h.
+// kernel/sched/rt.c: rto.h has the functions for overloaded queues.
 
 @@
 identifier rt_overloaded = rt_overloaded;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-work forks COUNT: makes COUNT pairs of children. One ends at once; the other executes this
- * program, which then ends at once. No process has a second thread. cache-work threads PROCESSES
- * THREADS SECONDS: makes processes whose threads spin, so that each is scanned in every epoch.
+ * cache-work forks COUNT: makes COUNT pairs of single-threaded children. One ends at once, the
+ * other after it has executed this program.
+ * cache-work threads PROCESSES THREADS SECONDS: makes processes whose threads spin, so that each
+ * process is scanned in every epoch.
  *
- * Both show the cost of the scheduler's state per process, which `kernel c2c` measures from
+ * Both modes show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.
  */
 #define _GNU_SOURCE

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * churn SECONDS [COMMAND-NAME]: takes CPUs offline and back, and makes and destroys cpuset
- * partitions, until the time is over. It moves the processes of that name (rt-storm by default) in
- * and out. At the end it restores everything.
+ * partitions, until the time is over. It moves the processes named COMMAND-NAME (rt-storm by
+ * default) into partitions and out again. At the end it restores everything.
  *
  * A partition is its own root domain. A new one takes CPUs out of one cpupri map and overload set
- * and puts them into another while RT tasks run there. Both threads work on overlapping CPUs on
- * purpose. A CPU that goes offline may be the last one of a partition, which then becomes invalid.
+ * and puts them into another while RT tasks run there. The thread for CPUs and the thread for
+ * partitions work on overlapping CPUs on purpose. A CPU that goes offline may be the last one of a
+ * partition, which then becomes invalid.
  *
  * The kernel may refuse single requests (a deadline task needs the CPU, another one owns it); churn
  * counts them. Exit status: 1 if the kernel refused all requests of one kind, or the machine was

@@ -8,13 +8,13 @@
  *
  *   CPU B    a deadline task spins; a task (FIFO 10) wakes behind it
  *   CPU L    a task (FIFO 15) spins
- *   CPU T    the victim (FIFO 20) spins, which may run on all three; a FIFO 30 task displaces it
+ *   CPU T    the victim (FIFO 20), which may run on all three, spins; a FIFO 30 task displaces it
  *
  * The victim belongs on L, which has the lowest task. Linux pushes it to B. There it makes no step
  * until the deadline task on B or the task on T ends its turn.
  *
- * If the fair server has its turn on L when the victim is displaced, L is not lower: the victim
- * waits on T, in any kernel.
+ * If the fair server has its turn on L when the victim is displaced, L's level is not lower: the
+ * victim waits on T, in any kernel.
  *
  * Exit status: 0 if the victim waited on B while L ran the lower task, 1 if it never did. 2 if a
  * task was refused, 4 (skip) if there are fewer than four CPUs.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# push-ipi.sh AFTER COMMAND [ARGUMENT...]: runs a command. AFTER seconds later CPUs that become free
-# start push walks (RT_PUSH_IPI), which Linux 7.3 does by default only with PREEMPT_RT. Without them
-# such a CPU locks each overloaded queue. The setting is restored at the end.
+# push-ipi.sh AFTER COMMAND [ARGUMENT...]: runs a command, switches RT_PUSH_IPI on AFTER seconds
+# later, and restores it at the end. With RT_PUSH_IPI a CPU that becomes free starts a push walk;
+# without, it locks each overloaded queue. Linux 7.3 has it on by default only with PREEMPT_RT.
 set -u
 features=/sys/kernel/debug/sched/features
 # Empty: the kernel has no push walks, for example without SMP.

@@ -3,9 +3,9 @@
  * record-run AFTER LENGTH MARKS: runs a program for record --guest. It reports to the host the
  * program's output, how it ended, and where its memory is.
  *
- * ARGV contains the program's arguments, each followed by a 0. The window opens AFTER microseconds
- * after the program began. It closes LENGTH microseconds later or, if that is 0, when the program
- * ends. With MARKS 1 the program opens and closes it itself.
+ * The file ARGV contains the program's arguments, each followed by a 0. The window opens AFTER
+ * microseconds after the program began. It closes LENGTH microseconds later or, if that is 0, when
+ * the program ends. With MARKS 1 the program opens and closes it itself.
  *
  * The program is traced at two moments: before its first instruction, and at its end, while its
  * memory still exists. Its output goes to files while it runs, so that the console is not part of

@@ -12,7 +12,7 @@
  * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
  * reschedule, and A stays overloaded. Each other CPU whose priority drops asks for a round of the
  * walk, which leads back to A. Without that commit's rule A sends itself an interrupt for it. If
- * another priority drops before A has handled that one, A sends the next one, and so on.
+ * another priority drops before A has handled this interrupt, A sends another one, and so on.
  *
  * The task in the section is in turn a normal one, as in the commit, and one of FIFO 20. The other
  * waiting task has FIFO 10. So both waiting tasks outrank a normal task in the section, but only

@@ -2,8 +2,8 @@
 """Compares two kernels by a program that both run: what a change does to its operations.
 
 The program runs in a guest on each kernel, as `record --guest` runs it. The effect on operations is
-the change of cycles, of work and waiting, per operation. This effect alone closes the gate, because
-a kernel has many lines whose cost differs from boot to boot.
+the change of the cycles per operation, those of work and of waiting. Only this effect can fail the
+gate, because a kernel has many lines whose cost differs from boot to boot.
 """
 
 import shlex

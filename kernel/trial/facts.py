@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the trial's own system reads from /proc and /sys beside trial/host.py."""
+"""Reads from /proc and /sys what the trial's own system needs beside trial/host.py."""
 
 import struct
 from dataclasses import replace

@@ -2,9 +2,9 @@
 """The trial in its own system: runs the workloads, starts the other kernel, keeps what was done.
 
 Each kernel passes the log to the next in the initial file system, so no disk is needed. If there is
-a partition with the label LABEL, it is mounted for each write and not between. Nothing else is
-mounted, and no network exists. With the log on the partition a trial continues after a boot by
-hand.
+a partition with the label LABEL, the log is also written there, and the trial continues after a
+boot by hand. The partition is mounted only for each write. Nothing else is mounted, and no network
+exists.
 """
 
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a trial has done so far, as lines that survive a boot, and the trial that they make."""
+"""Keeps what a trial has done so far, as lines that survive a boot, and makes a Trial of them."""
 
 import json
 import re

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* options.h - the command line of schedshard-sim. */
 #ifndef EXPERIMENTS_OPTIONS_H
 #define EXPERIMENTS_OPTIONS_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* linux_sched.h - core/sched/ for layouts; linux_sched.c. */
 #ifndef LAYOUTS_LINUX_SCHED_H
 #define LAYOUTS_LINUX_SCHED_H
 

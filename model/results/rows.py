@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The parts of results that `run` saves which have predicted figures: variants, points and rows.
+"""The parts of a result of `run` that have predicted figures: variants and points.
 
-A row is the part with predicted figures: a variant of Bars or Figures, or a point.
+A row is such a part: a variant of Bars or Figures, or a point of another result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,13 +5,13 @@
  * A line is in one of three states. Owned: one core has it exclusively, modified or not. Shared:
  * any number of cores have unmodified copies. Uncached. A copy is a pair (line, version) in the
  * core's table. It is valid while the line has the same version. A write raises the version, which
- * invalidates all copies without a visit to each core.
+ * invalidates all copies without touching any core's table.
  *
  * ordering_point.c describes how a request gets the line, and how long that takes.
  *
  * SMT: each thread of a core sends its own write requests. If other cores wait, the line comes to a
- * core once per sibling, and does not stay for both. A published counter on 8 sockets shows this
- * beyond 224 threads (one per core). If only its sibling waits, a thread waits for the latency
+ * core once per sibling, and does not stay for both. Published times of a counter on 8 sockets show
+ * this beyond 224 threads (one per core). If only its sibling waits, a thread waits for the latency
  * between siblings. A load waits for its sibling's request (coherence_park()).
  *
  * Not modelled: capacity, bandwidth of links and banks, prefetchers, the O state of MOESI. In the

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * line_queue.h - the requests that wait for a line, and which of them is next.
- */
+/* line_queue.h - the requests that wait for a line, and which of them is next. */
 #ifndef SIM_LINE_QUEUE_H
 #define SIM_LINE_QUEUE_H
 

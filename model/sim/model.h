@@ -10,10 +10,10 @@
  *   snoop    ordering point -> owner        / half each
  *   data     owner -> requester               share data_leg
  *
- * A *group* is a set of cores whose requests meet at one ordering point before they reach the
- * line's home. If each LLC orders its own requests, a group is the cores of an LLC (AMD's core
- * complexes). If one slice of the mesh orders a line for all cores of a package, a group is the
- * package (Intel, also with sub-NUMA clusters).
+ * A *group* is a set of cores whose requests pass one ordering point before they reach the line's
+ * home. If each LLC orders its own requests, a group is the cores of an LLC (AMD's core complexes).
+ * If one slice of the mesh orders a line for all cores of a package, a group is the package (Intel,
+ * also with sub-NUMA clusters).
  *
  * line_latency() in ordering_point.c adds the legs up.
  *

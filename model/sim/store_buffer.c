@@ -7,7 +7,7 @@
  * others it takes effect when it leaves the store buffer. So a CPU that spins on a word sees it
  * change only once the writer owns the line. The compiled code performs plain stores itself, so all
  * CPUs see these at once. A program that orders its plain accesses by locks cannot see a
- * difference. If an atomic and a plain access of one CPU meet in its buffer, the engine writes the
+ * difference. If a CPU's plain access overlaps an atomic store in its buffer, the engine writes the
  * buffer's values early. The explorer (check/explore/) models x86-TSO completely.
  *
  * Store buffer: a store to a line that the core does not own enters the buffer and costs its CPU

@@ -4,8 +4,8 @@
  * access into a call of the simulated machine's __tsan_* functions.
  *
  * The simulated machine is TSO like x86, whatever the host is. A locked operation drains the store
- * buffer and is a full barrier, so smp_mb__before_atomic() and smp_mb__after_atomic() cost nothing.
- * Neither do smp_rmb() and smp_wmb(). smp_mb() becomes __tsan_atomic_thread_fence().
+ * buffer and is a full barrier, so smp_mb__before_atomic() and smp_mb__after_atomic() cost nothing,
+ * like smp_rmb() and smp_wmb(). smp_mb() becomes __tsan_atomic_thread_fence().
  */
 #ifndef SCHEDSHARD_PORT_H
 #define SCHEDSHARD_PORT_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// kernel/sched/sched.h, rt.c: a CPU pulls when a server's turn has ended, for its level is lower then.
+// kernel/sched/sched.h, rt.c: a CPU pulls when a server's turn has ended, which lowers its level.
 
 @@
 identifier rt_queue_pull_task = rt_queue_pull_task;

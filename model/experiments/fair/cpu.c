@@ -2,13 +2,8 @@
 /*
  * One CPU runs its thread's program until the kernel has work, does that work, and continues.
  *
- * Why no interrupt is lost: a sender writes first (wake_list, nohz_flags, resched) and then sends.
- * An interrupt that arrives while this CPU is in the kernel ends its next sim_compute() at once.
- * The CPU reads the words before every sim_compute(). Interrupts that arrive together merge into
- * one. A superfluous interrupt finds empty words and does nothing.
- *
- * Time is counted from fair_enter() to fair_enter(). A wait for a cache line in the kernel is
- * kernel time, as in a profiler. An idle CPU is halted, and its cycles do not count.
+ * Why no interrupt is lost: as in rt/cpu.c, with the words wake_list, nohz_flags and resched. Time
+ * is counted as there, from fair_enter() to fair_enter().
  *
  * Ticks come at multiples of the period on all CPUs at once, as Linux's do (without skew_tick=1).
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The context switch. The order of its steps matters. A task that sleeps leaves its queue first.
- * Then a CPU without tasks looks for some elsewhere, with its queue's lock released, so that others
- * may send it one meanwhile. Then the CPU picks the next task. The previous task may run elsewhere
- * only when on_cpu says that its registers are saved.
+ * Then a CPU without tasks balances, with its queue's lock released, so that other CPUs may send it
+ * a task meanwhile. Then the CPU picks the next task. The previous task may run elsewhere only when
+ * on_cpu says that its registers are saved.
  */
 #include "fair_rq.h"
 

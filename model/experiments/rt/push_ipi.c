@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Pull by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues. It
- * sends one interrupt, which travels from one overloaded CPU to the next; each pushes its tasks.
+ * sends one interrupt, which travels from one overloaded CPU to the next; each CPU on its way
+ * pushes its tasks.
  *
  * The layout keeps the state of the walk, and its file says why no request is lost. A request
  * starts a walk, or makes a walk under way begin another round. The walk is one interrupt.

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Computes the latency of each distance, and how well a topology explains the pairs.
 
-The median is used, because tables contain interrupted measurements. Pairs of one package that cost
-more than the geometric mean of their own distance and the remote one form a separate class. The
-line of such a pair had its home in another package during the measurement. On some machines half of
-all pairs of a package are such pairs. Nothing else in a table shows where the measured lines were.
-Pairs inside a tier (tiers.py) do not belong to the class of their distance.
+The median is used, because tables contain interrupted measurements. Pairs of one package form a
+separate class if they cost more than the geometric mean of the latencies of their own distance and
+of the remote one. The line of such a pair had its home in another package during the measurement.
+On some machines half of all pairs of a package are such pairs. Nothing else in a table shows where
+the measured lines were. Pairs inside a tier (tiers.py) do not belong to the class of their
+distance.
 """
 
 from dataclasses import dataclass, field

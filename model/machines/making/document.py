@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Formats a machine file as TOML text.
-
-Every file is checked before it is saved.
-"""
+"""Formats a machine file as TOML text, which is checked before it is saved."""
 
 import re
 from dataclasses import dataclass, field
