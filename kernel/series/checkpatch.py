@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs checkpatch --strict over the series.
-
-kernel/checkpatch.toml lists the findings that may stay, with reasons.
-"""
+"""Runs checkpatch --strict over the series; kernel/checkpatch.toml lists accepted findings."""
 
 import fnmatch
 import re

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads kernel/series.toml: the steps of the series and the variants, as typed values.
-
-Mistakes in the file are found before any work. kernel/BUILD.md explains the tables.
-"""
+"""Reads and checks kernel/series.toml (kernel/BUILD.md): the steps of the series, the variants."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@
  *
  *   full		Linux since 2026: every online CPU, each under a lock of its run queue
  *   node		full, limited to the NUMA nodes of the process's memory, of its
- *			preferred cache and of the CPU that scans. All nodes for a process without a
- *			home
+ *			preferred cache and of the CPU that scans. All nodes if the memory's node
+ *			is unknown
  *   linux73		Linux 7.3: node, and also which thread runs on each CPU, to count running
  *			threads
  *   linux73-mask linux73, limited to a mask of CPUs that the process visited, on any node

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage validate: measures this host, or takes another host's measurement, for one file.
-
-docs/validate.md describes the file.
-"""
+"""The stage validate: measures this host, or reads the measurement of one (docs/validate.md)."""
 
 import sys
 from collections.abc import Mapping

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor.
-
-A machine file that names its ``core`` takes the numbers that it lacks from these tables.
-"""
+"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor."""
 
 from __future__ import annotations
 
