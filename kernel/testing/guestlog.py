@@ -41,7 +41,7 @@ _COMPLAINTS: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ("WARNING", r"WARNING: "),
         ("leak", r"kmemleak: \d+ new suspected memory leaks"),
         ("list corruption", r"list_(?:add|del) corruption"),
-        ("schedshard", r"schedshard: (?:check|BUG|error)"),
+        ("schedshard", r"schedshard: CPU \d+: "),
     )
 )
 # Messages about the emulated processor or the configuration, not about the kernel's state.

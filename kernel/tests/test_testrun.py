@@ -153,6 +153,7 @@ def test_fewer_cpus_than_planned_are_a_fault() -> None:
         ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "RCU stall"),
         ("UBSAN: array-index-out-of-bounds in kernel/sched/fair.c:1", "UBSAN"),
         ("Kernel panic - not syncing: Fatal exception", "panic"),
+        ("schedshard: CPU 3: level of the CPU: 101, expected 100", "schedshard"),
     ],
 )
 def test_a_complaint_of_the_kernel_fails_the_test_it_came_in(line: str, kind: str) -> None:
