@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The walks of the sharded bitmap. A walk ends and does not skip a shard, because sbm_chunk()
- * increments @step in every turn, whatever the shard's word is. It returns only with bits to visit
- * or at the last step.
+ * increments @step in every turn, whatever the shard's word is. sbm_chunk() returns only with bits
+ * to visit or at the last step.
  *
  * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than
  * 0. Its first and last step see the start's shard through complementary masks, and each step in

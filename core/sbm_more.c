@@ -3,10 +3,10 @@
  * Walks end and skip nothing, as in sbm.c. sbm_iter_next_all() is sbm_chunk_next(), inlined.
  * sbm_from_mask() sets no position beyond a shard's CPUs, because shard_gather() returns none.
  *
- * Plain stores and the summary. The barrier S2 of shard_summary_note() orders only an atomic
- * operation. So after the plain store of sbm_from_mask() it may read the summary while the new bit
- * is still in the store buffer. A cleaner would then clear the summary bit and miss the new bit.
- * Therefore sbm_more.h excludes searches, because only a search cleans.
+ * The barrier S2 of shard_summary_note() orders only an atomic operation. So after the plain store
+ * of sbm_from_mask(), shard_summary_note() may read the summary while the new bit is still in the
+ * store buffer. A cleaner would then clear the summary bit and miss the new bit. Therefore
+ * sbm_more.h excludes searches, because only a search cleans.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"

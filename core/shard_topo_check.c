@@ -8,10 +8,10 @@
  * above. The sort places them side by side. It is enough to compare neighbours, because agreement
  * is transitive.
  *
- * Real machines have two exceptions. A node may hold several packages (NUMA off), or a package
- * several nodes. But if a node spans two packages, one of which spans two nodes, neither order is
- * right. And an LLC may span several nodes (sub-NUMA clustering): the cut treats each (package,
- * node, LLC) as one LLC, and so cuts the LLC between nodes.
+ * Real machines have two exceptions. Instead of a package with several nodes, a node may have
+ * several packages (NUMA off). But if a node spans two packages, one of which spans two nodes,
+ * neither order is right. An LLC may span several nodes (sub-NUMA clustering): the cut treats each
+ * (package, node, LLC) as one LLC, and so cuts the LLC between nodes.
  */
 #include "shard_topo_check.h"
 

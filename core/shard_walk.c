@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two ways to the same walk. Dense: go from shard to shard with shard_near_next() and gather the
+ * There are two ways to walk. Dense: go from shard to shard with shard_near_next() and gather the
  * mask's bits of each. Sparse: look at each allowed CPU, collect the shards with their words, and
  * sort them by shard_near_rank(), which gives the same order. With 48 runs (384 CPUs) a dense walk
  * over 16 adjacent CPUs takes 1,450 instructions, a sparse one 1,230. With 48 runs a sparse walk is
- * cheaper for up to 19 adjacent or 7 random CPUs, with 12 runs for up to 8 or 4. For 16 random CPUs
- * it takes 3,120 instructions, a dense one 1,690.
+ * cheaper for up to 19 adjacent or 7 random CPUs; with 12 runs, for up to 8 adjacent or 4 random
+ * ones. For 16 random CPUs a sparse walk takes 3,120 instructions, a dense one 1,690.
  *
  * Both give every allowed possible CPU exactly once. Dense: each CPU is in one run of one shard.
  * Sparse: each is one bit of one word of the mask, read once. The walk reads the mask once to count

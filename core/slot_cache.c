@@ -22,10 +22,10 @@
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
- * slot_cache_free() takes the lock, from a cache to the set. A thread that left at C3 becomes a
- * thief itself, if it finds no other slot. Once the set has had a cache, all claims that find
- * nothing become thieves. They do not first look whether there is still a cache. The last cache
- * could be freed at that moment, while its slots are neither in the cache nor in the set.
+ * slot_cache_free() takes the lock, from a cache to the set. A cache's thread that left at C3
+ * becomes a thief itself, if it finds no other slot. Once the set has had a cache, all claims that
+ * find nothing become thieves. They do not first look whether there is still a cache. The last
+ * cache could be freed at that moment, while its slots are neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

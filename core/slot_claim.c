@@ -9,8 +9,8 @@
  *
  * With a limit, a word of the slots [a, b) may use its first floor(limit * b / size) -
  * floor(limit * a / size) slots, where @size is the size of the set. Over all words this adds up to
- * @limit, and while @limit is at most @size no word gets more than it has. Where homes follow,
- * whether a slot may be used does not depend on its shard.
+ * @limit, and while @limit is at most @size no word gets more than it has. In a set whose homes
+ * follow users, whether a slot may be used does not depend on its shard.
  */
 #include "slot_claim.h"
 #include "slot_steal.h"

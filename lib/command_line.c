@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The C library's getopt prints one line about an option that it does not know, and argp a second
- * one. argp prints nothing where its stream for errors is NULL.
+ * The C library's getopt prints one line about an unknown option, and argp a second one. argp
+ * prints nothing if its stream for errors is NULL.
  */
 #include "command_line.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Locks that a forked child can take. Without the handlers a child whose parent had threads would
- * wait forever for a lock that another thread held at the fork.
+ * Handlers of fork() take all locks before a fork, and parent and child release them after it.
+ * Otherwise a child whose parent had threads would wait forever for a lock that another thread held
+ * at the fork.
  */
 #include "locks.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * locks.h - all locks of the library, in the order in which a thread may take them.
- *
- * fork() takes them all, and parent and child release them, so that a child finds none taken.
- */
+/* locks.h - all locks of the library, in the order in which a thread may take them. */
 #ifndef SCHEDSHARD_LOCKS_H
 #define SCHEDSHARD_LOCKS_H
 

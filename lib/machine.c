@@ -3,8 +3,8 @@
  * The flat form of a machine file.
  *
  * Why queries of an accepted machine read no array past its end: ids of CPUs are 0 or more, and a
- * level has one unit more than its highest id. And a tier has exactly as many groups as its level
- * has units. A tier counts the units of the CPUs before it, so a CPU after a tier is refused.
+ * level has one unit more than its highest id. A tier has exactly as many groups as its level has
+ * units. A tier counts the units of the CPUs before it, so a CPU after a tier is refused.
  *
  * The words of names and titles stay in the text that was read, which the machine owns.
  */

@@ -3,9 +3,9 @@
  * machine.h - a machine: the place of each CPU, the time of a cache line's transfer between two
  * CPUs, and the cost of an operation.
  *
- * machines/NAME.toml describes one. The program of the command line checks that file, and writes
- * it in a flat form (model/machines/flat.py), which this reader takes. One line is one
- * fact; the words are separated by one space:
+ * machines/NAME.toml describes one. The command line checks that file and writes it in its flat
+ * form (model/machines/flat.py), which this reader takes. A line states one fact, in words
+ * separated by one space:
  *
  *	schedshard-machine 1
  *	name NAME

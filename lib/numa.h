@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* numa.h - placement of memory. */
 #ifndef SCHEDSHARD_NUMA_H
 #define SCHEDSHARD_NUMA_H
 

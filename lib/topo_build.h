@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* topo_build.h - making a struct shard_topo. */
 #ifndef SCHEDSHARD_TOPO_BUILD_H
 #define SCHEDSHARD_TOPO_BUILD_H
 

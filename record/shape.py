@@ -3,7 +3,7 @@
 
 An emulated machine can have any number of sockets, nodes, caches, cores and threads. On a small
 host it can have only some dozens of CPUs. Scaling keeps what matters to the scheduler: several
-sockets, several caches in each, sibling threads. It shrinks sizes first.
+sockets, several caches in each, sibling threads. The numbers of caches and cores shrink first.
 """
 
 import math

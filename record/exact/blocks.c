@@ -7,8 +7,8 @@
  * also says how many instructions of the block follow each access: these are executed after it.
  *
  * A thread that has executed EXACT_AHEAD instructions lets others catch up. So a loop that waits
- * for another thread ends, even if it accesses nothing. And accesses to a line that one CPU alone
- * has used happen at most that much too early.
+ * for another thread ends, even if it accesses nothing. Accesses to a line that one CPU alone has
+ * used happen at most EXACT_AHEAD instructions too early.
  */
 #include "blocks.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * syscall() handles two things. One is futexes, because the C library has no function for them, so
- * C++ and Rust call them by number. The other is the messages of record/program/preload.c, which is
- * linked into this library.
+ * syscall() handles futexes, which C++ and Rust call by number because the C library has no
+ * function for them. It also handles the messages of record/program/preload.c, which is linked into
+ * this library.
  */
 #include <linux/futex.h>
 #include <stdarg.h>

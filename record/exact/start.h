@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* start.h - the beginning of a recording. */
 #ifndef EXACT_START_H
 #define EXACT_START_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The instrumentation reports where each function was called, and when it returns. longjmp() skips
- * returns. So a function counts as ended when another is entered whose frame lies above its own.
+ * returns. So a function counts as ended when another function with a frame above its own is
+ * entered.
  *
  * A call from this library starts a thread or a handler, and is not a call of the program.
  */

@@ -10,14 +10,14 @@
  *
  * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
  * another one: an idle one whose next item has arrived. If there is none and no more can come, it
- * wakes a held one. The latter happens only in a damaged trace. The instruction for which a CPU is
- * held was executed before that CPU resumed. So among the other CPU's items it precedes anything
- * that could hold the other CPU in turn.
+ * wakes a held one. A held CPU is woken only in a damaged trace. The instruction for which a CPU is
+ * held was executed before that CPU resumed. So among the other CPU's items the instruction
+ * precedes anything that could hold the other CPU in turn.
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
  * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
- * If all items are there from the start, such a CPU is parked until no CPU runs. Then all have
- * reached that idle time. The first to resume then continues first.
+ * If all items are there from the start, such a CPU is parked until no CPU runs. Then all CPUs have
+ * reached that idle time, and the first to resume continues first.
  */
 #include "feed.h"
 

@@ -4,8 +4,8 @@
  *
  * A CPU's clock advances by one cycle per instruction, and by the coherence model's time for each
  * access in its items. As always in the simulated machine, the CPU furthest behind continues. So
- * accesses of different CPUs meet in the order of their clocks, whatever the order in which the
- * emulator executed them.
+ * accesses of different CPUs reach the model in the order of the clocks, whatever the order in
+ * which the emulator executed them.
  *
  *   feed_run()                  in one thread; one at a time in a process (the machine is one)
  *   feed_offset(), feed_done()  any thread, at any time while the feed lives

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * item.h - one action of a guest CPU, for the model and for a trace.
- */
+/* item.h - one action of a guest CPU, for the model and for a trace. */
 #ifndef PLUGIN_ITEM_H
 #define PLUGIN_ITEM_H
 

@@ -6,9 +6,10 @@
  * model waits is never held back here, because the model has processed all its instructions.
  *
  * A program's thread that has accessed no contended line for long may be further ahead. The limit
- * is a share of the time since it last accessed a contended line, up to many quanta. When it meets
- * another thread again, it first waits (step_meet()). A locked instruction may be such a meeting;
- * then it waits before the instruction (step_before()), so that it holds no lock meanwhile.
+ * is a share of the time since it last accessed a contended line, up to many quanta. Before it
+ * accesses a contended line again, it waits (step_meet()). If a locked instruction may access such
+ * a line, the thread waits before the instruction (step_before()), so that it holds no lock
+ * meanwhile.
  *
  * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
  * CPUs are free for those that are behind.

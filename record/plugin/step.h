@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * step.h - keeps running vCPUs within a quantum of each other.
- */
+/* step.h - keeps running vCPUs within a quantum of each other. */
 #ifndef PLUGIN_STEP_H
 #define PLUGIN_STEP_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A table of the parts of memory in which files are or were mapped, and of what replaced them. The
- * parts do not overlap. An unmapped part stays in the table, as gone: what is mapped there later
- * gets another tenant.
+ * parts do not overlap. An unmapped part stays in the table and is marked as gone, so what is
+ * mapped there later gets another tenant.
  *
  * The loader first maps a whole library, then parts of the same file over it: these keep the
  * tenant. Memory without a file gets a new tenant where a file was unmapped. Over a file that is

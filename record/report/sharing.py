@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Decides whether CPUs share the bytes of a line, or only the line.
 
-A transfer is true sharing if another CPU wrote one of the access's bytes since this CPU last
-accessed it. Any other transfer of the line is false sharing, caused by neighbouring bytes. A set of
-writing CPUs would not suffice: a task that changes threads writes the same bytes from many CPUs.
+record/plugin/feed_bytes.h says when a transfer is true or false sharing. A set of writing CPUs
+would not suffice: a task that changes threads writes the same bytes from many CPUs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

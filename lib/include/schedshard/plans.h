@@ -5,11 +5,9 @@
  * The first call that needs a plan reads /sys; later calls find the plan ready. A plan never
  * changes and exists until the process ends. So hot-plug never invalidates a structure.
  *
- * A plan covers the CPUs that are present, including offline CPUs and CPUs that a cpuset or a
- * container forbids. CPUs that are possible but not present use no memory. A CPU number stays valid
- * when CPUs go offline or online, and when the process moves. A plan cannot know the caches of a
- * CPU that has never been online, or CPUs that are plugged in later. shard_plan_refresh() looks for
- * both:
+ * create.h says which CPUs a plan covers. CPUs that are possible but not present use no memory. A
+ * plan cannot know the caches of a CPU that has never been online, or CPUs that are plugged in
+ * later. shard_plan_refresh() looks for both:
  *
  *	u32 generation = shard_plan_generation();
  *	struct sbm *idle = sbm_create();
