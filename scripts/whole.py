@@ -3,7 +3,7 @@
 
 machines/published/whole.toml has the pairs. Each pair's program (record/tests/whole/pairs.c) runs
 before and after the change, under both recorders: on the model's own clock (`record --exact`), and
-in the emulator. The effect is the ratio of operations per second, after to before.
+in the emulator.
 
     scripts/whole.py                 predict all pairs, and write the predictions and the page
     scripts/whole.py --new           predict pairs without a prediction

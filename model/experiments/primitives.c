@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * N threads, one per CPU, repeat one operation of model/primitives/ as fast as they can. The
- * experiment atomic-inc is the same for one operation.
+ * The experiments primitives and atomic-inc; the latter has one operation.
  *
  * The time of an operation is what each thread sees: threads x time of the measured window /
  * operations in it. The mean of the times of single operations would be wrong: an owner that

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * The load that doctor finds on a machine: real-time threads pinned in groups of CPUs, one thread
- * per CPU, that sleep for a given time. All threads share one root domain, or each group has its
- * own (partition).
- */
+/* The threads of rt-groups.toml share one root domain, or each group has its own (a partition). */
 #include <stdlib.h>
 
 #include "sleepers.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * dispatch.h - system calls of code that this library does not replace. Other threads run while
- * such a call waits.
- */
+/* dispatch.h - system calls of code that this library does not replace. */
 #ifndef EXACT_DISPATCH_H
 #define EXACT_DISPATCH_H
 

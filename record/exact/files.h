@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * files.h - files of signalfd(), which also deliver signals that this library holds for a thread.
- */
+/* files.h - files of signalfd(), also for signals that this library holds for a thread. */
 #ifndef EXACT_FILES_H
 #define EXACT_FILES_H
 

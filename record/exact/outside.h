@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * outside.h - calls that wait for something outside of the program. They poll, and other threads
- * run in between.
- */
+/* outside.h - calls that wait for something outside of the program. */
 #ifndef EXACT_OUTSIDE_H
 #define EXACT_OUTSIDE_H
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * ways.h - the calls of each thread, if the recording has stacks.
- *
- * Only functions that were compiled with 'schedshard cc' are seen.
- */
+/* ways.h - each thread's calls of functions that 'schedshard cc' compiled, if stacks are on. */
 #ifndef EXACT_WAYS_H
 #define EXACT_WAYS_H
 
