@@ -15,7 +15,7 @@
  * load never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a
  * later C2 can clear it.
  *
- * Take the first C2 after the word had that value. By C1 "cleaning" is set from before this C2
+ * Take the first C2 after S3 saw or S4 set "occupied". By C1 "cleaning" is set from before this C2
  * until its cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see
  * S1. Else S3 would be before C2 and C4 before S1. A full barrier on each side rules that out
  * (store buffering). C4 sees the bit, and sets "occupied" while "cleaning" is still set. So at
@@ -37,8 +37,9 @@
  * in C5 just after the second cleared "occupied" in C2.
  *
  * Both bits must be in ONE word. If a reader loads "occupied" first, from another word, it may see
- * 0 between C2 and C4. C4 then sets "occupied", C5 clears "cleaning", and the reader sees that as 0
- * too. A reader that loads "cleaning" first may see it as 0 before C1, and "occupied" after C2.
+ * 0 between C2 and C4. C4 then sets "occupied", C5 clears "cleaning", and the reader sees
+ * "cleaning" as 0 too. A reader that loads "cleaning" first may see it as 0 before C1, and
+ * "occupied" after C2.
  *
  * No CPU waits. A cleaner interrupted between C1 and C5 leaves "cleaning" set: until it continues,
  * every search reads the shard's line.

@@ -12,10 +12,10 @@
  *   W5  sleep while there is no signal
  *
  * The shards of a last-level cache share a line. It stays noted when its waiters leave, so that a
- * waiter normally writes only that line, and K3 reads one that is seldom written. K5: every 16th
- * waker of a shard that found no waiter removes the notes of lines without waiters, and then their
- * counts. So a noted line is always counted, because W2 counts it first. While a waiter is in a
- * line, nobody can remove the note.
+ * waiter normally writes only that line, and K3 reads a count that is seldom written. K5: every
+ * 16th waker of a shard that found no waiter removes the notes of lines without waiters, and then
+ * their counts. So a noted line is always counted, because W2 counts it first. While a waiter is in
+ * a line, nobody can remove the note.
  *
  * Each change of the count also changes its upper half. If the count is 1 before and after
  * K4 finds that the waker's own line is noted, no other line was counted, and K4 ends.

@@ -3,18 +3,17 @@
  * Linux's push walk (loop_next, loop_start, a lock), as in model/layouts/linux_walk.inc. Every CPU
  * lowers its level and requests a walk. Some CPU must read that level after it was lowered. The CPU
  * that carries the walk does what the overloaded CPU would do: it reads all levels. The same CPU
- * stays overloaded throughout. An execution ends where a CPU would have to wait for the lock; all
- * executions without a wait remain.
+ * stays overloaded throughout. Executions in which a CPU would wait for the lock do not count.
  *
  * Linux loses a request that arrives after the overloaded CPU read all levels, while the walk is
  * still at that CPU. The round for this request skips the CPU at which the walk is. The variable
  * `mended` turns on a remedy that the series does not contain.
  *
- * If the set becomes empty and full again, one request is still lost. A CPU took loop_start, saw a
- * walk under way and released the lock, but has not released loop_start yet. Meanwhile the walk
- * finds the set empty and ends. A new request finds loop_start taken and returns. The window is a
- * few instructions wide. The newly overloaded CPU read the levels before that request, and does not
- * read them again.
+ * Even with the remedy a request is lost if the set of overloaded CPUs becomes empty and fills
+ * again. A CPU took loop_start, saw a walk under way and released the lock, but has not released
+ * loop_start yet. Meanwhile the walk finds the set empty and ends. A new request finds loop_start
+ * taken and returns. The window is a few instructions wide. The newly overloaded CPU read the
+ * levels before that request, and does not read them again.
  *
  * Since 7.3 a walk skips the CPU on which it stands. In the kernel series the first round of a walk
  * serves all requests so far, unless the CPU that starts the walk is overloaded, because this round

@@ -6,9 +6,9 @@
  * of the machine's time.
  *
  * When: the thread has called no hook for SURE_NS, and registers and stack have matched those of an
- * earlier tick OFTEN times. That is a waiting loop. A loop that counts its rounds, or a long
- * calculation, changes them at each tick. Such code is interrupted after LONG_NS. From then on the
- * place is known, and the next wait there is interrupted at the first tick. A calculation only
+ * earlier tick OFTEN times. Then the code is a loop that waits. A loop that counts its rounds, or a
+ * long calculation, changes them at each tick. Such code is interrupted after LONG_NS. From then on
+ * the place is known, and the next wait there is interrupted at the first tick. A calculation only
  * loses its place in the order of threads.
  *
  * Why code may be interrupted: a kernel does the same at any time. The signal frame lies on the
