@@ -2,9 +2,9 @@
 """Makes text safe that goes to a terminal or a log.
 
 Names come from hosts, programs and files. A name may contain control sequences, characters that
-reverse the direction of text, or a line that a continuous integration takes for a command. All
-commands print through SafeStream, which the entry of the command line puts in place of the standard
-streams. What this project itself adds, such as colours, goes to trusted().
+reverse the direction of text, or a line that a CI system takes for a command. All commands print
+through SafeStream, which the entry of the command line puts in place of the standard streams. What
+this project itself adds, such as colours, goes to trusted().
 """
 
 from __future__ import annotations

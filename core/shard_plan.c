@@ -9,8 +9,8 @@
  *
  * The walk from near to far visits each shard once. LLC, node, package and machine are ranges of
  * shard numbers, each of which contains the one before. The walk keeps the visited range [first,
- * last]. It adds the part of the next larger range (such as the node) that lies above it, then the
- * part below.
+ * last]. The walk adds the part of the next larger range (such as the node) that lies above [first,
+ * last], then the part below.
  */
 #include "shard_plan.h"
 #include "shard_mask.h"

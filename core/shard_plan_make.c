@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * After a sort by (package, node, LLC, L2, core), the records that agree in the first of these ids
- * are a range, whatever the ids are. shard_plan_cut() cuts an LLC, or its part in a node, between
- * units. A unit is an L2 cluster that fits a shard, else a core that does, else one CPU. No unit
- * exceeds the cap, so no shard does. A shard ends at its fair share of the rest of the LLC. In the
- * middle of a unit it extends to the unit's end if that fits, else it ends where the unit begins.
- * So sizes differ by about one unit.
+ * After a sort by (package, node, LLC, L2, core), the records of a package are a range, and so are
+ * those of a package and node, and so on. shard_plan_cut() cuts an LLC, or its part in a node,
+ * between units. A unit is an L2 cluster that fits a shard, else a core that does, else one CPU. No
+ * unit exceeds the cap, so no shard does. A shard ends at its fair share of the rest of the LLC. If
+ * that is in the middle of a unit, the shard ends after the unit if it fits, else before it. So
+ * sizes differ by about one unit.
  *
  * A second sort orders each shard's records by CPU number. Consecutive numbers form a run, so no
  * other order has fewer runs. A record's index is its place in the array. Its position is the

@@ -2,7 +2,7 @@
 /*
  * JSON of schedshard-topo.
  *
- * When a jansson function gets a NULL, because another one had no memory, it returns an error, and
+ * If a jansson function gets NULL from another one that had no memory, it returns an error, and
  * json_pack() with "o" returns NULL. So the code checks only the last value, except in loops that
  * fill lists, where it checks each result.
  */

@@ -5,9 +5,9 @@
  * its runtime, as Linux's fair class does. If the process has not scanned in this epoch, a tick
  * makes it scan on its way back to user space.
  *
- * A process wakes where it ran, if that CPU is idle. Otherwise, or by chance (interrupts and kernel
- * threads use that CPU, a balancer moved it), it wakes on an idle CPU of the same cache. If there
- * is none, it waits where it ran.
+ * A process wakes where it ran, if that CPU is idle. Otherwise, or by chance (which stands for
+ * interrupts, kernel threads and balancers), it wakes on an idle CPU of the same cache. If there is
+ * none, it waits where it ran.
  *
  * A fiber changes the queues of other CPUs only between two calls that may switch, at its own time.
  * It interrupts an idle CPU; a busy CPU looks at its queue when its process stops.

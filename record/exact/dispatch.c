@@ -5,9 +5,9 @@
  * (syscall user dispatch). The handler lets other threads run until the call would not wait, and
  * then lets the kernel do it.
  *
- * Why the call is unchanged: a few instructions that belong to its place in the program execute it,
- * with all registers and the stack as they were. The kernel dispatches no calls from there. So
- * calls that return twice, or not at all, need no special case.
+ * Why the call is unchanged: each place of a call in the program has a few instructions of its own,
+ * which execute the call with all registers and the stack as they were. The kernel dispatches no
+ * calls from there. So calls that return twice, or not at all, need no special case.
  *
  * The handler may switch fibers: the signal frame lies on the thread's own stack, and the handler
  * blocks no signal.

@@ -20,10 +20,10 @@
  *
  * The wait cannot stop the machine, because it is bounded. If the model has not advanced in all of
  * PATIENCE_NS, the CPU continues, whatever the others do. Otherwise there would be deadlocks:
- * sometimes the emulator stops all vCPUs on behalf of one, and the model may wait for that one.
- * With more CPUs in the guest the wait is longer in proportion, because the CPU for which the model
- * waits may not run for some time. The result says how often a CPU continued, as a measure of trust
- * in the quantum.
+ * sometimes the emulator stops all vCPUs on behalf of one, and the model may wait for that one. The
+ * limit grows in proportion to the guest's CPUs, because the CPU for which the model waits may not
+ * run for some time. The result says how often a CPU continued, as a measure of trust in the
+ * quantum.
  */
 #include "step.h"
 
