@@ -2,8 +2,8 @@
 /*
  * c2c-mark.h - marks of a program for the emulator's plugin: begin and end of the measured window.
  *
- * Each is a no-op whose address operand has a value that no compiler emits (record/plugin/insn.h).
- * Without the plugin it does nothing.
+ * Each mark is a no-op whose address operand has a value that no compiler emits
+ * (record/plugin/insn.h). Without the plugin it does nothing.
  */
 #ifndef C2C_MARK_H
 #define C2C_MARK_H

@@ -10,9 +10,9 @@
  * was time for a push, a pull or a tick.
  *
  * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
- * in the kernel. It may wait for as long as the holder takes. Since Linux has cache-aware
- * scheduling, a thread may look for its cache on the way out of the kernel. It waits there until a
- * CPU has gone offline. The monitor reports the place, and no fault.
+ * in the kernel. It may wait for as long as the holder takes. With cache-aware scheduling a thread
+ * may look for its cache on the way out of the kernel, and wait there until a CPU has gone offline.
+ * The monitor reports the place of such waits, but no fault.
  *
  * The monitor judges only waiting RT tasks. A normal task has no claim while RT tasks run, and a
  * deadline task out of runtime waits rightly. The monitor judges both when they sleep too long.

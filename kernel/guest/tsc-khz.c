@@ -6,8 +6,8 @@
  * runs something else finds a wrong frequency. In one case its seconds were a third of a second
  * long, and its watchdogs fired. So the guest gets the frequency as an option.
  *
- * Each end of the interval is read between two readings of the clock. Of many tries the one with
- * the least interruption counts, so that a busy host does not matter here either.
+ * The counter is read at both ends of an interval, each time between two readings of the clock. Of
+ * many tries the one with the least interruption counts, so that a busy host does not matter.
  */
 #include "guest.h"
 

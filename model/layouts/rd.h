@@ -18,8 +18,8 @@
  * The scheduler relies on two orderings in every layout (on x86; where locked operations are not
  * barriers, Linux's layouts guarantee less). A lowered level is visible before a later overloaded()
  * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
- * same CPU reads. Otherwise both may read too early, and a task waits while a CPU idles that could
- * run it.
+ * same CPU reads. Otherwise both CPUs may read too early, and a task waits while a CPU idles that
+ * could run it.
  */
 #ifndef LAYOUTS_RD_H
 #define LAYOUTS_RD_H

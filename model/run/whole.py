@@ -3,8 +3,8 @@
 
 A pair is what somebody measured before and after one change. Its effect is the ratio of operations
 per second, after to before. The error is the factor between the predicted and the published effect.
-machines/published/whole.toml has the pairs, whole-predicted.toml the predictions. All lines that
-name this score take it from here: whole_sentence().
+machines/published/whole.toml has the pairs, whole-predicted.toml the predictions. All texts that
+state this score take it from whole_sentence().
 """
 
 import math

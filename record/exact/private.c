@@ -6,7 +6,7 @@
  * The C library has an arena per thread, which it finds by thread-local memory. One more real
  * thread prepares the recording and then waits for ever. All that this library allocates later it
  * allocates with that thread's thread-local memory. The linker (--wrap) redirects this library's
- * calls to these functions.
+ * calls of malloc() and the like to this file.
  */
 #include "private.h"
 

@@ -4,7 +4,7 @@
  *
  * At first it is the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the window is open
  * it is the model's time. So a timer of ten microseconds comes after ten microseconds of simulated
- * work of the guest's CPUs, however long that takes on the host. From then on the guest's time
+ * work of the guest's CPUs, however long that takes on the host. After the window the guest's time
  * advances with the host's clock again.
  *
  * The plugin and this library are loaded separately: the functions are weak, and missing when the

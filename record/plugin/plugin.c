@@ -5,8 +5,8 @@
  *   -plugin PATH,watch=FILE      (watch.h)
  *
  * Every translated block of guest code gets one callback, which counts its instructions. Each
- * watched instruction that accesses memory gets one for the access. The plugin changes nothing in
- * the guest and needs nothing of it, except for the marks (insn.h).
+ * watched instruction that accesses memory gets a callback for the access. The plugin changes
+ * nothing in the guest and needs nothing of it, except for the marks (insn.h).
  */
 #include <stdio.h>
 #include <stdlib.h>

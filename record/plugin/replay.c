@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-replay WATCH TRACE: repeats what guest CPUs did on the machine that WATCH names
- * (watch.h: its lines machine, cpu, node and result count).
+ * schedshard-replay WATCH TRACE: repeats what guest CPUs did, on the machine that WATCH names
+ * (watch.h).
  *
  * The same trace, machine and program give the same result, byte for byte. The CPUs do not do what
  * they would do on that machine. In the recording a CPU that waited for a line fell behind and did

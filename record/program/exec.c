@@ -7,7 +7,7 @@
  * plugin makes this call itself, and executes an emulator that runs the new program with the same
  * plugin. The function and the language from which the program makes the call do not matter then.
  * Children of glibc's posix_spawn() and vfork() share memory with the parent, but the emulator
- * forks for them. An interposed C library function would miss the C library's internal calls.
+ * forks for them. Interposing a C library function would miss the C library's internal calls.
  *
  * The kernel executes what cannot be executed this way: programs that are not x86-64, and those
  * that change the user. It also handles all errors, so that error codes are the kernel's.

@@ -6,8 +6,8 @@
  *
  * Why no wake-up is lost: a thread that must wait first stores its state and joins the list of
  * waiters, under the list's lock. Then it checks again. A thread that makes room or sends does that
- * first, and then reads the list. Both have a full barrier in between (taking a lock is one on the
- * simulated machine).
+ * first, and then reads the list. Both threads have a full barrier between the two steps (on the
+ * simulated machine, taking a lock is one).
  *
  * A message consists of two lines of bookkeeping and two of data, as for 100 bytes and their
  * sk_buff. The choice of a buffer is not simulated (in Linux the allocator makes it, per CPU). A
