@@ -140,7 +140,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
         most = max(done, key=lambda load: load.wakeups)
         others = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
         notes.append(
-            f"{most.domain.because}{others}: partitions cannot improve this. The remaining "
+            f"{most.domain.because}{others} cannot be cut into smaller ones. The remaining "
             f"{per_second(most.wakeups)} wake-ups per second on CPUs {most.domain.label} write "
             "lines of these CPUs alone"
         )

@@ -166,7 +166,7 @@ def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> No
         outcome = judged(capsys, tar(tmp_path / name, machine))
         assert status or outcome.status == 0, outcome
         notes = json.loads(outcome.out)["notes"]
-        remarks = [note for note in notes if "partitions cannot improve this" in note]
+        remarks = [note for note in notes if "cannot be cut into smaller ones" in note]
         assert len(remarks) == (status == 0)
 
 

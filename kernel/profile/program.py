@@ -2,8 +2,8 @@
 """Records a program in a guest kernel, with the program's and the kernel's lines.
 
 The guest's root file system contains the program, its libraries and other files. The program runs
-under kernel/guest/record-run, which opens and closes the window. Over the second serial line
-record-run reports the program's output, its exit status, and the physical addresses of its pages.
+under kernel/guest/record-run, which begins and ends the recording of accesses. Over the second
+serial line record-run reports the program's output, exit status, and pages' physical addresses.
 """
 
 import os

@@ -245,7 +245,7 @@ def _go_on(system: System) -> None:
             _finish(system)
         return
     if not system.partition.device:
-        say(f"only a FAT partition labelled {LABEL} keeps the figures of the first boot")
+        say(f"no FAT partition is labelled {LABEL}: the second boot loses the figures of this one")
     own = [turn for turn in missing if system.order[turn] == system.kernel]
     say(f"one kernel cannot start the other ({refused}): boot twice instead")
     if own:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A class is the name of a level of the topology, or of a tier between two levels. Classes are
- * sorted by latency. Classes of equal latency keep the order in which they were found.
+ * The class of a pair of CPUs is the name of their distance: a level of the topology, or a tier of
+ * the machine file. Classes are sorted by latency, those of equal latency in the order found.
  */
 #include "pairs.h"
 

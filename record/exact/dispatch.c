@@ -2,12 +2,12 @@
 /*
  * The C library waits in places that no other library can replace: in stdio, in its locks, in
  * system(). Linux 5.11 and later sends a signal for each system call of a thread that asked for it
- * (syscall user dispatch). The handler lets other threads run until the call would not wait, and
- * then lets the kernel do it.
+ * (syscall user dispatch). The signal's handler runs other threads until the call would not wait,
+ * and then lets the thread make the call.
  *
- * Why the call is unchanged: each place of a call in the program has a few instructions of its own,
- * which execute the call with all registers and the stack as they were. The kernel dispatches no
- * calls from there. So calls that return twice, or not at all, need no special case.
+ * Why the call is unchanged: for each syscall instruction of the program there is a copy, which
+ * makes the call with the same registers and stack, and jumps back. The kernel sends no signal for
+ * calls from these copies. So calls that return twice, or not at all, need no special case.
  *
  * The handler may switch fibers: the signal frame lies on the thread's own stack, and the handler
  * blocks no signal.

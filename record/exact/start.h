@@ -3,7 +3,7 @@
 #define EXACT_START_H
 
 /**
- * start_once - an instrumented file is loaded: begin the recording, if any, the first time.
+ * start_once - begin any recording at the first call; instrumented files call this when loaded.
  */
 void start_once(void);
 
