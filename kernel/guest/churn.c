@@ -9,9 +9,9 @@
  * partitions work on overlapping CPUs on purpose. A CPU that goes offline may be the last one of a
  * partition, which then becomes invalid.
  *
- * The kernel may refuse single requests (a deadline task needs the CPU, another one owns it); churn
- * counts them. Exit status: 1 if the kernel refused all requests of one kind, or the machine was
- * not restored at the end; 4 (skip) if there is one CPU.
+ * The kernel may refuse single requests (a deadline task needs the CPU, another partition owns it);
+ * churn counts them. Exit status: 1 if the kernel refused all requests of one kind, or the machine
+ * was not restored at the end; 4 (skip) if there is one CPU.
  */
 #define _GNU_SOURCE
 #include "guest.h"

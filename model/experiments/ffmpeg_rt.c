@@ -293,9 +293,9 @@ static int execute(struct run *run)
 	    f.frame_spread > 1 || !f.main_work || run_param(run, "cpus_per_instance") < 1 ||
 	    extra_finds > 100)
 		return run_fail(run,
-				"rows must be 1 to 1023, threads, row_us and cpus_per_instance "
-				"at least 1, main_share more than 0, spreads at most 1, "
-				"extra_finds at most 100");
+				"rows must be 1 to 1023; threads, row_us and cpus_per_instance "
+				"at least 1; main_share more than 0; row_spread and frame_spread "
+				"at most 1; extra_finds at most 100");
 	rt = rt_body_create(run);
 	if (!rt || build(run, rt, &f))
 		return -1;

@@ -77,14 +77,14 @@ def check_same(before: Side, after: Side) -> None:
     if before.compiler and after.compiler and before.compiler != after.compiler:
         raise UserError(
             f"{before.name} was recorded from a program that '{before.compiler}' compiled, this "
-            f"report from one that '{after.compiler}' compiled, which costs differently: {AGAIN}"
+            f"report from one that '{after.compiler}' compiled, so their costs differ: {AGAIN}"
         )
     if before.flags and after.flags and before.flags != after.flags:
         were, are = before.flags.split(), after.flags.split()
         raise UserError(
             f"{before.name} was recorded from a program with other flags of the compiler "
-            f"({_without(were, are)}) than this report ({_without(are, were)}), which costs "
-            f"differently: {AGAIN}"
+            f"({_without(were, are)}) than this report ({_without(are, were)}), so their costs "
+            f"differ: {AGAIN}"
         )
     if before.placement != after.placement:
         raise UserError(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Files of the machine, for a program that asks whether they are there.
+ * The simulated machine's files of /sys and /proc, for programs that call faccessat() or statx().
  *
- * The emulator prefers files of a folder (its option -L) to the host's when a program opens one or
- * asks for its properties, but not in faccessat() and statx(). The emulator calls the C library for
- * these two, and this preloaded library replaces them.
+ * The emulator prefers files of a folder (its option -L) to the host's in other calls that open a
+ * file or ask for its properties. For faccessat() and statx() the emulator calls the C library. So
+ * this preloaded library intercepts these two calls, and looks for the file in the folder.
  */
 #include "view.h"
 

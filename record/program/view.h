@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* view.h - the folder with the machine's files. */
+/* view.h - the folder with the simulated machine's files of /sys and /proc. */
 #ifndef RECORD_VIEW_H
 #define RECORD_VIEW_H
 
