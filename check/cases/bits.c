@@ -141,15 +141,8 @@ static port_always_inline void byte_summary(u32 cpu, bool barrier)
 	}
 }
 
-static void byte_right(uint32_t cpu)
-{
-	byte_summary(cpu, true);
-}
-
-static void byte_wrong(uint32_t cpu)
-{
-	byte_summary(cpu, false);
-}
+EXPLORE_BODY(byte_right, byte_summary(cpu, true))
+EXPLORE_BODY(byte_wrong, byte_summary(cpu, false))
 
 static void check_bytes(uint32_t nr_cpus)
 {

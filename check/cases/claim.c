@@ -298,15 +298,8 @@ static void slot_hands_over(uint32_t cpu, u32 slot)
 	}
 }
 
-static void first_hands_over(uint32_t cpu)
-{
-	slot_hands_over(cpu, 0);
-}
-
-static void grown_hands_over(uint32_t cpu)
-{
-	slot_hands_over(cpu, 1);
-}
+EXPLORE_BODY(first_hands_over, slot_hands_over(cpu, 0))
+EXPLORE_BODY(grown_hands_over, slot_hands_over(cpu, 1))
 
 /* -------- a cache of CPU 0 -------- */
 

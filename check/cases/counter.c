@@ -190,15 +190,8 @@ static void make_by_cpu(u32 batch)
 		explore_name(by_cpu->line[cpu], sizeof(**by_cpu->line), "counter line");
 }
 
-static void setup_by_cpu(uint32_t nr_cpus)
-{
-	make_by_cpu(0);
-}
-
-static void setup_estimate(uint32_t nr_cpus)
-{
-	make_by_cpu(2);
-}
+EXPLORE_SETUP(setup_by_cpu, make_by_cpu(0))
+EXPLORE_SETUP(setup_estimate, make_by_cpu(2))
 
 /* CPU 0 calls cpu_counter_take() twice, the others add. */
 static void take(uint32_t cpu)
@@ -256,20 +249,14 @@ static void check_estimate(uint32_t nr_cpus)
 }
 
 /* Planted: two CPUs add for one CPU number with plain stores. */
-static void one_line(uint32_t cpu)
-{
-	cpu_counter_add(by_cpu, 0, 1);
-}
+EXPLORE_BODY(one_line, cpu_counter_add(by_cpu, 0, 1))
 
 static void check_one_line(uint32_t nr_cpus)
 {
 	explore_check(cpu_counter_sum(by_cpu) == (s64)nr_cpus, "an add is lost");
 }
 
-static void one_line_any(uint32_t cpu)
-{
-	cpu_counter_add_any(by_cpu, 0, 1);
-}
+EXPLORE_BODY(one_line_any, cpu_counter_add_any(by_cpu, 0, 1))
 
 /*
  * The last CPU sums while the others add for one CPU number. A ghost records that an add has
@@ -293,10 +280,7 @@ static void sum_beside(uint32_t cpu, uint32_t reader)
 	explore_result(0, (u64)sum);
 }
 
-static void noted(uint32_t cpu)
-{
-	sum_beside(cpu, 2);
-}
+EXPLORE_BODY(noted, sum_beside(cpu, 2))
 
 static void check_noted(uint32_t nr_cpus)
 {

@@ -88,32 +88,14 @@ static port_always_inline void take_off(u32 cpu, bool release)
 	}
 }
 
-#define BODIES(what)                                \
-	static void what##_whole(uint32_t cpu)      \
-	{                                           \
-		what(cpu, true, true);              \
-	}                                           \
-	static void what##_no_release(uint32_t cpu) \
-	{                                           \
-		what(cpu, false, true);             \
-	}                                           \
-	static void what##_no_acquire(uint32_t cpu) \
-	{                                           \
-		what(cpu, true, false);             \
-	}
-
-BODIES(set_bit)
-BODIES(clear_bit)
-
-static void take_off_whole(uint32_t cpu)
-{
-	take_off(cpu, true);
-}
-
-static void take_off_no_release(uint32_t cpu)
-{
-	take_off(cpu, false);
-}
+EXPLORE_BODY(set_bit_whole, set_bit(cpu, true, true))
+EXPLORE_BODY(set_bit_no_release, set_bit(cpu, false, true))
+EXPLORE_BODY(set_bit_no_acquire, set_bit(cpu, true, false))
+EXPLORE_BODY(clear_bit_whole, clear_bit(cpu, true, true))
+EXPLORE_BODY(clear_bit_no_release, clear_bit(cpu, false, true))
+EXPLORE_BODY(clear_bit_no_acquire, clear_bit(cpu, true, false))
+EXPLORE_BODY(take_off_whole, take_off(cpu, true))
+EXPLORE_BODY(take_off_no_release, take_off(cpu, false))
 
 #define CASE(name_, title_, kind_, max, body_) \
 	EXPLORE_CASE(name_, title_, kind_, 2, max, setup, body_, NULL, .weak = true)

@@ -38,25 +38,14 @@ static void make(const struct idle_ops *layout, uint32_t nr_cpus)
 	explore_name(load, sizeof(*load), "load");
 }
 
-static void setup_stock(uint32_t nr_cpus)
-{
-	make(&idle_stock, nr_cpus);
-}
-
-static void setup_flags(uint32_t nr_cpus)
-{
-	make(&idle_flags, nr_cpus);
-}
+EXPLORE_SETUP(setup_stock, make(&idle_stock, nr_cpus))
+EXPLORE_SETUP(setup_flags, make(&idle_flags, nr_cpus))
+EXPLORE_SETUP(setup_prototype, make(&idle_sbm_first, nr_cpus))
 
 static void setup_in_flags(uint32_t nr_cpus)
 {
 	make(&idle_flags, nr_cpus);
 	ops->enter(set, 0);
-}
-
-static void setup_prototype(uint32_t nr_cpus)
-{
-	make(&idle_sbm_first, nr_cpus);
 }
 
 /* Linux always writes the flag, after the load of the CPU: x86 orders the two stores. */
@@ -140,15 +129,8 @@ static port_always_inline void stay_and_clear(uint32_t cpu, void (*go_idle)(void
 	}
 }
 
-static void stay_right(uint32_t cpu)
-{
-	stay_and_clear(cpu, stay);
-}
-
-static void stay_wrong(uint32_t cpu)
-{
-	stay_and_clear(cpu, stay_without_barrier);
-}
+EXPLORE_BODY(stay_right, stay_and_clear(cpu, stay))
+EXPLORE_BODY(stay_wrong, stay_and_clear(cpu, stay_without_barrier))
 
 static void check_stay(uint32_t nr_cpus)
 {

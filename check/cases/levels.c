@@ -194,25 +194,10 @@ static port_always_inline void push(u64 shards, bool barrier)
 	explore_result(2, free_found());
 }
 
-static void pull_or_push(uint32_t cpu)
-{
-	cpu ? push(BOTH, true) : fall(true);
-}
-
-static void pull_or_push_any(uint32_t cpu)
-{
-	cpu ? push(MANY, true) : fall(true);
-}
-
-static void no_fall_barrier(uint32_t cpu)
-{
-	cpu ? push(BOTH, true) : fall(false);
-}
-
-static void no_push_barrier(uint32_t cpu)
-{
-	cpu ? push(BOTH, false) : fall(true);
-}
+EXPLORE_BODY(pull_or_push, cpu ? push(BOTH, true) : fall(true))
+EXPLORE_BODY(pull_or_push_any, cpu ? push(MANY, true) : fall(true))
+EXPLORE_BODY(no_fall_barrier, cpu ? push(BOTH, true) : fall(false))
+EXPLORE_BODY(no_push_barrier, cpu ? push(BOTH, false) : fall(true))
 
 /* CPU 2 gets a task that may run in many shards. */
 static void grow(uint32_t cpu)
@@ -270,15 +255,8 @@ static port_always_inline void asked(uint32_t cpu, bool clear_first)
 		port_and64(marked, 0);
 }
 
-static void ask(uint32_t cpu)
-{
-	asked(cpu, true);
-}
-
-static void ask_and_clear_late(uint32_t cpu)
-{
-	asked(cpu, false);
-}
+EXPLORE_BODY(ask, asked(cpu, true))
+EXPLORE_BODY(ask_and_clear_late, asked(cpu, false))
 
 /* CPU 2 gets a task of level 50 for CPU 0, and takes a reference on it to push it. */
 static port_always_inline void push_further(bool barrier)
@@ -316,25 +294,10 @@ static port_always_inline void walk(uint32_t cpu, bool barrier)
 	}
 }
 
-static void walk_ordered(uint32_t cpu)
-{
-	walk(cpu, true);
-}
-
-static void walk_relaxed(uint32_t cpu)
-{
-	walk(cpu, false);
-}
-
-static void further(uint32_t cpu)
-{
-	cpu ? push_further(true) : fall_a_little();
-}
-
-static void further_linux(uint32_t cpu)
-{
-	cpu ? push_further(false) : fall_a_little();
-}
+EXPLORE_BODY(walk_ordered, walk(cpu, true))
+EXPLORE_BODY(walk_relaxed, walk(cpu, false))
+EXPLORE_BODY(further, cpu ? push_further(true) : fall_a_little())
+EXPLORE_BODY(further_linux, cpu ? push_further(false) : fall_a_little())
 
 static void check_served(uint32_t nr_cpus)
 {

@@ -286,13 +286,9 @@ static void check_start(uint32_t nr_cpus)
 		      "CPU 1 requested a walk, but CPU 0 did not read its level afterwards");
 }
 
-#define CASE(name_, title_, kind_, cpus_, setup_, body_, check_)                                 \
-	{                                                                                        \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = cpus_,                \
-		.max_cpus = cpus_, .setup = setup_, .body = body_, .check = check_, .results = { \
-			"gave up"                                                                \
-		}                                                                                \
-	}
+#define CASE(name_, title_, kind_, cpus_, setup_, body_, check_)                \
+	EXPLORE_CASE(name_, title_, kind_, cpus_, cpus_, setup_, body_, check_, \
+		     .results = { "gave up" })
 
 const struct explore_case explore_linux_walk_cases[] = {
 	CASE("walk-linux",

@@ -406,11 +406,7 @@ static port_always_inline void publish(u32 cpu, enum order o)
 	T(publish_release, "publish-release", 2, publish(cpu, RELEASE))                \
 	T(publish_once, "publish-once", 2, publish(cpu, NOTHING))
 
-#define BODY(name_, title_, cpus_, call_)      \
-	static void body_##name_(uint32_t cpu) \
-	{                                      \
-		call_;                         \
-	}
+#define BODY(name_, title_, cpus_, call_) EXPLORE_BODY(body_##name_, call_)
 
 TESTS(BODY)
 

@@ -99,15 +99,8 @@ static port_always_inline void count_mask(u32 cpu, bool count_first)
 		      "the count says that there is a CPU, and the mask is empty");
 }
 
-static void count_mask_right(uint32_t cpu)
-{
-	count_mask(cpu, false);
-}
-
-static void count_mask_wrong(uint32_t cpu)
-{
-	count_mask(cpu, true);
-}
+EXPLORE_BODY(count_mask_right, count_mask(cpu, false))
+EXPLORE_BODY(count_mask_wrong, count_mask(cpu, true))
 
 static void setup_rise(uint32_t nr_cpus)
 {
@@ -134,15 +127,8 @@ static port_always_inline void rise(u32 cpu, bool old_first)
 	explore_check(found == 1, "a search finds the CPU at no level while it rises");
 }
 
-static void rise_right(uint32_t cpu)
-{
-	rise(cpu, false);
-}
-
-static void rise_wrong(uint32_t cpu)
-{
-	rise(cpu, true);
-}
+EXPLORE_BODY(rise_right, rise(cpu, false))
+EXPLORE_BODY(rise_wrong, rise(cpu, true))
 
 #define CASE(name_, title_, kind_, setup_, body_, ...)                                       \
 	{                                                                                    \

@@ -49,15 +49,8 @@ static void stale(u32 nr_plan_cpus, u32 per_shard)
 	}
 }
 
-static void setup_one_shard(uint32_t nr_cpus)
-{
-	stale(4, 4);
-}
-
-static void setup_two_shards(uint32_t nr_cpus)
-{
-	stale(4, 2);
-}
+EXPLORE_SETUP(setup_one_shard, stale(4, 4))
+EXPLORE_SETUP(setup_two_shards, stale(4, 2))
 
 static void setup_occupied(uint32_t nr_cpus)
 {

@@ -159,10 +159,7 @@ static port_always_inline void one_line(u32 cpu, u32 to)
 		shard_wait_wake(w, 1);
 }
 
-static void together(uint32_t cpu)
-{
-	one_line(cpu, 3);
-}
+EXPLORE_BODY(together, one_line(cpu, 3))
 
 /* CPU 0 puts a slot for nobody, then one for CPU 1. */
 static void left(uint32_t cpu)
@@ -271,20 +268,9 @@ static port_always_inline void first(u32 cpu, bool barrier, bool gives)
 	}
 }
 
-static void first_gets(uint32_t cpu)
-{
-	first(cpu, true, true);
-}
-
-static void first_no_barrier(uint32_t cpu)
-{
-	first(cpu, false, true);
-}
-
-static void first_passed_over(uint32_t cpu)
-{
-	first(cpu, true, false);
-}
+EXPLORE_BODY(first_gets, first(cpu, true, true))
+EXPLORE_BODY(first_no_barrier, first(cpu, false, true))
+EXPLORE_BODY(first_passed_over, first(cpu, true, false))
 
 static void check_first(uint32_t nr_cpus)
 {

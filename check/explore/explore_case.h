@@ -46,6 +46,15 @@ struct explore_case {
 		.setup = setup_, .body = body_, .check = check_, ##__VA_ARGS__                   \
 	}
 
+/* A body or a set-up that is one call, of a function that several of them share. */
+#define EXPLORE_BODY(name_, call_)  EXPLORE_CALL(name_, cpu, call_)
+#define EXPLORE_SETUP(name_, call_) EXPLORE_CALL(name_, nr_cpus, call_)
+#define EXPLORE_CALL(name_, arg_, call_) \
+	static void name_(uint32_t arg_) \
+	{                                \
+		call_;                   \
+	}
+
 /* All cases, in arrays that end with a case without a name; the last entry is NULL. */
 extern const struct explore_case *const explore_all_cases[];
 
