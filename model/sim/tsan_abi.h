@@ -36,37 +36,20 @@ void __tsan_func_exit(void)
 	hook_leave(TSAN_PC);
 }
 
-#define PLAIN(n)                                     \
-	void __tsan_read##n(void *a);                \
-	void __tsan_write##n(void *a);               \
-	void __tsan_unaligned_read##n(void *a);      \
-	void __tsan_unaligned_write##n(void *a);     \
-	void __tsan_volatile_read##n(void *a);       \
-	void __tsan_volatile_write##n(void *a);      \
-	void __tsan_read##n(void *a)                 \
-	{                                            \
-		hook_plain(a, n, false, TSAN_PC);    \
-	}                                            \
-	void __tsan_write##n(void *a)                \
-	{                                            \
-		hook_plain(a, n, true, TSAN_PC);     \
-	}                                            \
-	void __tsan_unaligned_read##n(void *a)       \
-	{                                            \
-		hook_plain(a, n, false, TSAN_PC);    \
-	}                                            \
-	void __tsan_unaligned_write##n(void *a)      \
-	{                                            \
-		hook_plain(a, n, true, TSAN_PC);     \
-	}                                            \
-	void __tsan_volatile_read##n(void *a)        \
-	{                                            \
-		hook_volatile(a, n, false, TSAN_PC); \
-	}                                            \
-	void __tsan_volatile_write##n(void *a)       \
-	{                                            \
-		hook_volatile(a, n, true, TSAN_PC);  \
+#define ACCESS(name, n, hook, write)        \
+	void __tsan_##name##n(void *a);     \
+	void __tsan_##name##n(void *a)      \
+	{                                   \
+		hook(a, n, write, TSAN_PC); \
 	}
+
+#define PLAIN(n)                                       \
+	ACCESS(read, n, hook_plain, false)             \
+	ACCESS(write, n, hook_plain, true)             \
+	ACCESS(unaligned_read, n, hook_plain, false)   \
+	ACCESS(unaligned_write, n, hook_plain, true)   \
+	ACCESS(volatile_read, n, hook_volatile, false) \
+	ACCESS(volatile_write, n, hook_volatile, true)
 
 PLAIN(1)
 PLAIN(2)
