@@ -54,60 +54,23 @@ static void exit_other(struct idle_set *s, u32 cpu)
 	idle_stock.exit(s, cpu ^ 1);
 }
 
-static struct idle_set *create(const struct shard_topo *topo, const struct shard_plan *plan)
+enum { LOST, STUCK, OTHER, EMPTY, SKIPS, HALF, ONE, TWICE };
+
+void plant(struct idle_ops faulty[PLANTED])
 {
-	return idle_stock.create(topo, plan);
+	static const char *const names[PLANTED] = { "lost",  "stuck", "other", "empty",
+						    "skips", "half",  "one",   "twice" };
+
+	for (u32 i = 0; i < PLANTED; i++) {
+		faulty[i] = idle_stock;
+		faulty[i].name = names[i];
+	}
+	faulty[LOST].enter = enter_nothing;
+	faulty[STUCK].exit = enter_nothing;
+	faulty[OTHER].exit = exit_other;
+	faulty[EMPTY].any = nobody;
+	faulty[SKIPS].walk = walk_but_one;
+	faulty[HALF].walk = walk_half;
+	faulty[ONE].pick = pick_one;
+	faulty[TWICE].pick = pick_twice;
 }
-
-static void destroy(struct idle_set *s)
-{
-	idle_stock.destroy(s);
-}
-
-static void enter(struct idle_set *s, u32 cpu)
-{
-	idle_stock.enter(s, cpu);
-}
-
-static void leave(struct idle_set *s, u32 cpu)
-{
-	idle_stock.exit(s, cpu);
-}
-
-static bool any(const struct idle_set *s, u32 this_cpu)
-{
-	return idle_stock.any(s, this_cpu);
-}
-
-static bool test(const struct idle_set *s, u32 cpu)
-{
-	return idle_stock.test(s, cpu);
-}
-
-static s64 pick(const struct idle_set *s, u32 this_cpu, s64 after)
-{
-	return idle_stock.pick(s, this_cpu, after);
-}
-
-static s64 walk(const struct idle_set *s, u32 this_cpu, s64 after)
-{
-	return idle_stock.walk(s, this_cpu, after);
-}
-
-/* A correct layout; a field that follows replaces one of these. */
-#define RIGHT                                                                                   \
-	.create = create, .destroy = destroy, .enter = enter, .stay = idle_stay, .exit = leave, \
-	.any = any, .test = test, .pick = pick, .walk = walk
-
-#pragma GCC diagnostic ignored "-Woverride-init"
-static const struct idle_ops lost = { .name = "lost", RIGHT, .enter = enter_nothing };
-static const struct idle_ops stuck = { .name = "stuck", RIGHT, .exit = enter_nothing };
-static const struct idle_ops other = { .name = "other", RIGHT, .exit = exit_other };
-static const struct idle_ops empty = { .name = "empty", RIGHT, .any = nobody };
-static const struct idle_ops skips = { .name = "skips", RIGHT, .walk = walk_but_one };
-static const struct idle_ops half = { .name = "half", RIGHT, .walk = walk_half };
-static const struct idle_ops one = { .name = "one", RIGHT, .pick = pick_one };
-static const struct idle_ops twice = { .name = "twice", RIGHT, .pick = pick_twice };
-
-const struct idle_ops *const planted[] = { &lost, &stuck, &other, &empty, &skips,
-					   &half, &one,	  &twice, NULL };
