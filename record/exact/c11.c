@@ -67,11 +67,6 @@ API _Noreturn void thrd_exit(int result)
 	pthread_exit((void *)(intptr_t)result);
 }
 
-API int thrd_detach(thrd_t thread)
-{
-	return thrd_of(pthread_detach(thread));
-}
-
 API void thrd_yield(void)
 {
 	sched_yield();
@@ -82,54 +77,9 @@ API int thrd_sleep(const struct timespec *ts, struct timespec *left)
 	return nanosleep(ts, left) ? -1 : 0;
 }
 
-API int mtx_lock(mtx_t *m)
-{
-	return thrd_of(pthread_mutex_lock((pthread_mutex_t *)m));
-}
-
-API int mtx_trylock(mtx_t *m)
-{
-	return thrd_of(pthread_mutex_trylock((pthread_mutex_t *)m));
-}
-
-API int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
-{
-	return thrd_of(pthread_mutex_timedlock((pthread_mutex_t *)m, until));
-}
-
-API int mtx_unlock(mtx_t *m)
-{
-	return thrd_of(pthread_mutex_unlock((pthread_mutex_t *)m));
-}
-
-API int cnd_init(cnd_t *c)
-{
-	return thrd_of(pthread_cond_init((pthread_cond_t *)c, NULL));
-}
-
 API void cnd_destroy(cnd_t *c)
 {
 	pthread_cond_destroy((pthread_cond_t *)c);
-}
-
-API int cnd_signal(cnd_t *c)
-{
-	return thrd_of(pthread_cond_signal((pthread_cond_t *)c));
-}
-
-API int cnd_broadcast(cnd_t *c)
-{
-	return thrd_of(pthread_cond_broadcast((pthread_cond_t *)c));
-}
-
-API int cnd_wait(cnd_t *c, mtx_t *m)
-{
-	return thrd_of(pthread_cond_wait((pthread_cond_t *)c, (pthread_mutex_t *)m));
-}
-
-API int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
-{
-	return thrd_of(pthread_cond_timedwait((pthread_cond_t *)c, (pthread_mutex_t *)m, until));
 }
 
 API void call_once(once_flag *flag, void (*routine)(void))
@@ -137,22 +87,37 @@ API void call_once(once_flag *flag, void (*routine)(void))
 	pthread_once((pthread_once_t *)flag, routine);
 }
 
-API int tss_create(tss_t *key, tss_dtor_t at_end)
-{
-	return thrd_of(pthread_key_create(key, at_end));
-}
-
 API void tss_delete(tss_t key)
 {
 	pthread_key_delete(key);
-}
-
-API int tss_set(tss_t key, void *value)
-{
-	return thrd_of(pthread_setspecific(key, value));
 }
 
 API void *tss_get(tss_t key)
 {
 	return pthread_getspecific(key);
 }
+
+#define MUTEX(m) ((pthread_mutex_t *)(m))
+#define COND(c)	 ((pthread_cond_t *)(c))
+
+/* A function that differs from the one of POSIX in its errors only. */
+#define LIKE_POSIX(name, call, ...)   \
+	API int name(__VA_ARGS__)     \
+	{                             \
+		return thrd_of(call); \
+	}
+
+LIKE_POSIX(thrd_detach, pthread_detach(thread), thrd_t thread)
+LIKE_POSIX(mtx_lock, pthread_mutex_lock(MUTEX(m)), mtx_t *m)
+LIKE_POSIX(mtx_trylock, pthread_mutex_trylock(MUTEX(m)), mtx_t *m)
+LIKE_POSIX(mtx_timedlock, pthread_mutex_timedlock(MUTEX(m), until), mtx_t *restrict m,
+	   const struct timespec *restrict until)
+LIKE_POSIX(mtx_unlock, pthread_mutex_unlock(MUTEX(m)), mtx_t *m)
+LIKE_POSIX(cnd_init, pthread_cond_init(COND(c), NULL), cnd_t *c)
+LIKE_POSIX(cnd_signal, pthread_cond_signal(COND(c)), cnd_t *c)
+LIKE_POSIX(cnd_broadcast, pthread_cond_broadcast(COND(c)), cnd_t *c)
+LIKE_POSIX(cnd_wait, pthread_cond_wait(COND(c), MUTEX(m)), cnd_t *c, mtx_t *m)
+LIKE_POSIX(cnd_timedwait, pthread_cond_timedwait(COND(c), MUTEX(m), until), cnd_t *restrict c,
+	   mtx_t *restrict m, const struct timespec *restrict until)
+LIKE_POSIX(tss_create, pthread_key_create(key, at_end), tss_t *key, tss_dtor_t at_end)
+LIKE_POSIX(tss_set, pthread_setspecific(key, value), tss_t key, void *value)

@@ -136,7 +136,6 @@ static inline void hook_leave(const void *to)
 
 API void __tsan_vptr_read(void **vptr);
 API void *__tsan_memcpy(void *to, const void *from, unsigned long n);
-API void *__tsan_memmove(void *to, const void *from, unsigned long n);
 API void *__tsan_memset(void *to, int byte, unsigned long n);
 
 API void __tsan_vptr_read(void **vptr)
@@ -161,40 +160,25 @@ API void __tsan_release(void *addr)
 
 /* ---- copies: schedshard cc links these instead of the C library's functions ---- */
 
-API void *__wrap_memcpy(void *to, const void *from, unsigned long n)
-	__attribute__((alias("__tsan_memcpy")));
-API void *__wrap_memmove(void *to, const void *from, unsigned long n)
-	__attribute__((alias("__tsan_memmove")));
+#define MEMCPY __attribute__((alias("__tsan_memcpy"))) /* each copies as memmove() does */
+API void *__tsan_memmove(void *to, const void *from, unsigned long n) MEMCPY;
+API void *__wrap_memcpy(void *to, const void *from, unsigned long n) MEMCPY;
+API void *__wrap_memmove(void *to, const void *from, unsigned long n) MEMCPY;
 API void *__wrap_memset(void *to, int byte, unsigned long n)
 	__attribute__((alias("__tsan_memset")));
 API int __wrap_memcmp(const void *a, const void *b, unsigned long n);
 
-static void *copied(void *to, const void *from, unsigned long n, const void *pc)
-{
-	hook_range((void *)(uintptr_t)from, n, false, pc);
-	hook_range(to, n, true, pc);
-	return memmove(to, from, n);
-}
-
-static void *filled(void *to, int byte, unsigned long n, const void *pc)
-{
-	hook_range(to, n, true, pc);
-	return memset(to, byte, n);
-}
-
 API void *__tsan_memcpy(void *to, const void *from, unsigned long n)
 {
-	return copied(to, from, n, TSAN_PC);
-}
-
-API void *__tsan_memmove(void *to, const void *from, unsigned long n)
-{
-	return copied(to, from, n, TSAN_PC);
+	hook_range((void *)(uintptr_t)from, n, false, TSAN_PC);
+	hook_range(to, n, true, TSAN_PC);
+	return memmove(to, from, n);
 }
 
 API void *__tsan_memset(void *to, int byte, unsigned long n)
 {
-	return filled(to, byte, n, TSAN_PC);
+	hook_range(to, n, true, TSAN_PC);
+	return memset(to, byte, n);
 }
 
 API int __wrap_memcmp(const void *a, const void *b, unsigned long n)

@@ -207,14 +207,7 @@ API int open(const char *path, int flags, ...)
 	return REAL(open)(path_in_view(path, own), flags, mode);
 }
 
-API int open64(const char *path, int flags, ...)
-{
-	char own[4096];
-	int mode = 0;
-
-	MODE(mode, flags); /* NOLINT(clang-analyzer-valist.Uninitialized) */
-	return REAL(open64)(path_in_view(path, own), flags, mode);
-}
+API int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 
 API int openat(int folder, const char *path, int flags, ...)
 {
@@ -232,12 +225,7 @@ API FILE *fopen(const char *path, const char *how)
 	return REAL(fopen)(path_in_view(path, own), how);
 }
 
-API FILE *fopen64(const char *path, const char *how)
-{
-	char own[4096];
-
-	return REAL(fopen64)(path_in_view(path, own), how);
-}
+API FILE *fopen64(const char *path, const char *how) __attribute__((alias("fopen")));
 
 API DIR *opendir(const char *path)
 {

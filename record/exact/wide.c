@@ -100,34 +100,24 @@ API wide __tsan_atomic128_compare_exchange_val(volatile void *at, wide expected,
 					       int mo, int fail_mo);
 API int __tsan_atomic128_compare_exchange_strong(volatile void *at, void *expected, wide desired,
 						 int mo, int fail_mo);
-API int __tsan_atomic128_compare_exchange_weak(volatile void *at, void *expected, wide desired,
-					       int mo, int fail_mo);
-API wide __atomic_load_16(const volatile void *at, int mo);
-API void __atomic_store_16(volatile void *at, wide v, int mo);
 /* The compiler knows these names with other types. */
 #define NAMED(name) __asm__(#name)
 API bool cas_16(volatile void *at, void *expected, wide desired, int mo, int fail_mo)
 	NAMED(__atomic_compare_exchange_16);
 
+#define ALIAS(name) __attribute__((alias(#name)))
+
 API wide __tsan_atomic128_load(const volatile void *at, int mo)
 {
 	return cas((volatile void *)(uintptr_t)at, 0, 0, HERE);
 }
-
-API wide __atomic_load_16(const volatile void *at, int mo)
-{
-	return cas((volatile void *)(uintptr_t)at, 0, 0, HERE);
-}
+API wide __atomic_load_16(const volatile void *at, int mo) ALIAS(__tsan_atomic128_load);
 
 API void __tsan_atomic128_store(volatile void *at, wide v, int mo)
 {
 	rmw(at, XCHG, v, HERE);
 }
-
-API void __atomic_store_16(volatile void *at, wide v, int mo)
-{
-	rmw(at, XCHG, v, HERE);
-}
+API void __atomic_store_16(volatile void *at, wide v, int mo) ALIAS(__tsan_atomic128_store);
 
 API wide __tsan_atomic128_compare_exchange_val(volatile void *at, wide expected, wide desired,
 					       int mo, int fail_mo)
@@ -140,12 +130,9 @@ API int __tsan_atomic128_compare_exchange_strong(volatile void *at, void *expect
 {
 	return exchanged(at, expected, desired, HERE);
 }
-
 API int __tsan_atomic128_compare_exchange_weak(volatile void *at, void *expected, wide desired,
 					       int mo, int fail_mo)
-{
-	return exchanged(at, expected, desired, HERE);
-}
+	ALIAS(__tsan_atomic128_compare_exchange_strong);
 
 API bool cas_16(volatile void *at, void *expected, wide desired, int mo, int fail_mo)
 {
@@ -154,15 +141,12 @@ API bool cas_16(volatile void *at, void *expected, wide desired, int mo, int fai
 
 #define RMW(name, op)                                                        \
 	API wide __tsan_atomic128_##name(volatile void *at, wide v, int mo); \
-	API wide __atomic_##name##_16(volatile void *at, wide v, int mo);    \
 	API wide __tsan_atomic128_##name(volatile void *at, wide v, int mo)  \
 	{                                                                    \
 		return rmw(at, op, v, HERE);                                 \
 	}                                                                    \
 	API wide __atomic_##name##_16(volatile void *at, wide v, int mo)     \
-	{                                                                    \
-		return rmw(at, op, v, HERE);                                 \
-	}
+		ALIAS(__tsan_atomic128_##name);
 
 RMW(exchange, XCHG)
 RMW(fetch_add, ADD)

@@ -212,15 +212,7 @@ PRELOAD_API void *aligned_alloc(size_t alignment, size_t size)
 	return at;
 }
 
-PRELOAD_API void *memalign(size_t alignment, size_t size)
-{
-	void *at;
-
-	find_all();
-	at = next_aligned_alloc(alignment, size);
-	allocated(at, size, 0, alignment, PRELOAD_HERE);
-	return at;
-}
+PRELOAD_API void *memalign(size_t alignment, size_t size) __attribute__((alias("aligned_alloc")));
 
 PRELOAD_API void *mmap(void *where, size_t size, int rights, int flags, int file, off_t offset)
 {
