@@ -8,9 +8,8 @@
  */
 #include "hackbench.h"
 
-#include <stdlib.h>
-
 #include "model.h"
+#include "rt/private.h"
 #include "sim.h"
 
 struct hack_group {
@@ -60,15 +59,6 @@ static void receive(struct fair_cpu *me, struct fair_thread *t)
 		return;
 	self->h->received += self->h->on;
 	t->left = some_work(self->h);
-}
-
-static void *zalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p || !n)
-		abort(); /* no allocation here is empty */
-	return p;
 }
 
 static void add_thread(struct hackbench *h, struct fair *f, struct hack_group *g, u32 next,

@@ -9,8 +9,6 @@
  */
 #include "fair_rq.h"
 
-#include <stdlib.h>
-
 void fair_enter(struct fair_cpu *me, enum fair_mode mode)
 {
 	u64 now = sim_now();
@@ -41,31 +39,11 @@ void fair_wait(struct fair_cpu *me)
 
 /* ---- timers ---- */
 
-static void add_timer(struct fair_cpu *me, u64 when, struct fair_task *p)
-{
-	u32 i;
-
-	if (me->nr_timers == me->cap_timers) {
-		me->cap_timers = me->cap_timers ? 2 * me->cap_timers : 8;
-		me->timer = realloc(me->timer, me->cap_timers * sizeof(*me->timer));
-		if (!me->timer)
-			abort();
-	}
-	for (i = me->nr_timers++; i > 0 && me->timer[i - 1].when <= when; i--)
-		me->timer[i] = me->timer[i - 1];
-	me->timer[i] = (struct fair_timer){ when, p };
-}
-
-static u64 next_timer(const struct fair_cpu *me)
-{
-	return me->nr_timers ? me->timer[me->nr_timers - 1].when : UINT64_MAX;
-}
-
 void fair_sleep_until(struct fair_cpu *me, u64 when)
 {
 	fair_syscall_begin(me);
 	WRITE_ONCE(me->curr->state, FAIR_ASLEEP);
-	add_timer(me, when, me->curr);
+	timers_add(&me->timers, when, me->curr);
 	fair_wait(me);
 }
 
@@ -110,8 +88,8 @@ static void tick(struct fair_cpu *me)
 
 static void take_interrupts(struct fair_cpu *me)
 {
-	while (next_timer(me) <= sim_now())
-		fair_wake(me, me->timer[--me->nr_timers].task, false);
+	while (timers_next(&me->timers) <= sim_now())
+		fair_wake(me, timers_take(&me->timers), false);
 	if (!me->tick_off && me->next_tick <= sim_now())
 		tick(me);
 	if (READ_ONCE(me->rq->wake_list))
@@ -148,7 +126,7 @@ static void idle(struct fair_cpu *me)
 	}
 	if (READ_ONCE(me->rq->resched) || READ_ONCE(me->rq->wake_list))
 		return; /* the interrupt came before the CPU halted */
-	when = next_timer(me);
+	when = timers_next(&me->timers);
 	if (!me->tick_off && me->next_tick < when)
 		when = me->next_tick;
 	now = sim_now();
@@ -186,7 +164,7 @@ static void user(struct fair_cpu *me)
 		return;
 	}
 	fair_enter(me, FAIR_USER);
-	when = next_timer(me) < me->next_tick ? next_timer(me) : me->next_tick;
+	when = timers_next(&me->timers) < me->next_tick ? timers_next(&me->timers) : me->next_tick;
 	now = sim_now();
 	slice = when > now ? when - now : 0;
 	if (slice > t->left)

@@ -2,22 +2,12 @@
 /* Allocates all shared objects, those of each CPU in the memory of its node. */
 #include "fair_rq.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
 #include "machine.h"
 #include "model.h"
 #include "rd.h"
-
-static void *zalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p || !n)
-		abort(); /* no allocation here is empty */
-	return p;
-}
 
 static struct fair_task *task_new(u32 cpu, int node, struct fair_thread *t)
 {
@@ -97,7 +87,7 @@ struct fair *fair_create(const struct model *model, const struct idle_ops *ops,
 void fair_free(struct fair *f)
 {
 	for (u32 i = 0; i < f->nr_cpus; i++)
-		free(f->cpu[i].timer);
+		free(f->cpu[i].timers.timer);
 	for (u32 i = 0; i < f->nr_threads; i++)
 		free(f->thread[i]);
 	free(f->thread);

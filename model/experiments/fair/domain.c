@@ -8,22 +8,11 @@
  */
 #include "fair_rq.h"
 
-#include <stdlib.h>
-
 #include "arena.h"
 #include "machine.h"
 #include "model.h"
 
 enum { CORE, LLC, NODE, PACKAGE, MACHINE };
-
-static void *zalloc(size_t n, size_t size)
-{
-	void *p = n && size ? calloc(n, size) : NULL;
-
-	if (!p)
-		abort(); /* no allocation here is empty */
-	return p;
-}
 
 static u32 id_of(const struct fair_cpu *c, int level)
 {

@@ -22,6 +22,7 @@
 #include "fair.h"
 #include "../rt/list.h"
 #include "../rt/lock.h"
+#include "../rt/private.h"
 #include "sim.h"
 
 /* A task is asleep, being woken, or neither. */
@@ -152,11 +153,6 @@ struct fair_domain {
 #define FAIR_LEVELS    5 /* core, LLC, node, package, machine */
 #define FAIR_INTERVALS 8
 
-struct fair_timer {
-	u64 when;
-	struct fair_task *task;
-};
-
 /**
  * struct fair_cpu - one CPU's private state; costs no simulated time
  * @index: number in the simulator
@@ -187,8 +183,7 @@ struct fair_cpu {
 	u64 since, next_tick;
 	bool tick_off, in_kernel;
 	s64 evict_to;
-	struct fair_timer *timer;
-	u32 nr_timers, cap_timers;
+	struct timers timers;
 	u64 idle_for[FAIR_INTERVALS], idle_begin;
 	u32 idle_at;
 	u64 picked;

@@ -12,8 +12,6 @@
  */
 #include "rq.h"
 
-#include <stdlib.h>
-
 void rt_enter(struct rt_cpu *me, enum rt_mode mode)
 {
 	u64 now = sim_now();
@@ -38,33 +36,13 @@ void rt_syscall_end(struct rt_cpu *me)
 
 /* ---- timers ---- */
 
-static void add_timer(struct rt_cpu *me, u64 when, struct rt_task *p)
-{
-	u32 i;
-
-	if (me->nr_timers == me->cap_timers) {
-		me->cap_timers = me->cap_timers ? 2 * me->cap_timers : 8;
-		me->timer = realloc(me->timer, me->cap_timers * sizeof(*me->timer));
-		if (!me->timer)
-			abort();
-	}
-	for (i = me->nr_timers++; i > 0 && me->timer[i - 1].when <= when; i--)
-		me->timer[i] = me->timer[i - 1];
-	me->timer[i] = (struct rt_timer){ when, p };
-}
-
-static u64 next_timer(const struct rt_cpu *me)
-{
-	return me->nr_timers ? me->timer[me->nr_timers - 1].when : UINT64_MAX;
-}
-
 void rt_sleep_until(struct rt_cpu *me, u64 when)
 {
 	struct rt_task *p = me->curr;
 
 	rt_syscall_begin(me);
 	WRITE_ONCE(p->state, RT_ASLEEP);
-	add_timer(me, when, p);
+	timers_add(&me->timers, when, p);
 	p->thread->blocked = true;
 }
 
@@ -97,8 +75,8 @@ static void tick(struct rt_cpu *me)
 
 static void take_interrupts(struct rt_cpu *me)
 {
-	while (next_timer(me) <= sim_now())
-		rt_wake(me, me->timer[--me->nr_timers].task);
+	while (timers_next(&me->timers) <= sim_now())
+		rt_wake(me, timers_take(&me->timers));
 	if (me->curr != me->idle && me->next_tick <= sim_now())
 		tick(me);
 	if (READ_ONCE(me->rq->wake_list))
@@ -125,7 +103,7 @@ static u64 compute(struct rt_cpu *me, u64 ps)
 
 static void idle(struct rt_cpu *me)
 {
-	u64 when = next_timer(me), now = sim_now();
+	u64 when = timers_next(&me->timers), now = sim_now();
 
 	rt_enter(me, RT_HALTED);
 	compute(me, when == UINT64_MAX ? UINT64_MAX : when > now ? when - now : 0);
@@ -151,7 +129,7 @@ static void user(struct rt_cpu *me)
 		return;
 	}
 	rt_enter(me, RT_USER); /* the program may have requested a reschedule */
-	when = next_timer(me) < me->next_tick ? next_timer(me) : me->next_tick;
+	when = timers_next(&me->timers) < me->next_tick ? timers_next(&me->timers) : me->next_tick;
 	now = sim_now();
 	slice = when > now ? when - now : 0;
 	if (slice > t->left)

@@ -5,21 +5,11 @@
  */
 #include "rq.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
 #include "machine.h"
 #include "model.h"
-
-static void *zalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p || !n)
-		abort(); /* no allocation here is empty */
-	return p;
-}
 
 static struct rt_task *task_new(struct rt *rt, struct rt_cpu *c, int level,
 				const unsigned long *allowed, struct rt_thread *t)
@@ -149,7 +139,7 @@ void rt_free(struct rt *rt)
 {
 	for (u32 i = 0; i < rt->nr_cpus; i++) {
 		free(rt->cpus[i].lowest);
-		free(rt->cpus[i].timer);
+		free(rt->cpus[i].timers.timer);
 	}
 	for (u32 i = 0; i < rt->nr_threads; i++)
 		free(rt->thread[i]);

@@ -21,6 +21,7 @@
 
 #include "list.h"
 #include "lock.h"
+#include "private.h"
 #include "rt.h"
 
 #define RT_LEVELS 100 /* 1 to 99 are used */
@@ -110,11 +111,6 @@ struct rt_rq {
 
 enum { RT_WALK = 1, RT_ASKED = 2 };
 
-struct rt_timer {
-	u64 when;
-	struct rt_task *task;
-};
-
 /**
  * struct rt_cpu - one CPU's private state; costs no simulated time
  * @index: number in the simulator
@@ -126,7 +122,6 @@ struct rt_timer {
  * @pull: after the change, pull (balance callback)
  * @requeue: the running task yields
  * @leaving: task that may have to leave the CPU, which has switched away from it
- * @timer: sorted by time, the next one last
  * @cursor: the last CPU chosen among equal ones, which are chosen in turn
  * @salt: see rt_salt()
  * @in_kernel: not computing: the checker waits
@@ -140,8 +135,7 @@ struct rt_cpu {
 	enum rt_mode mode;
 	u64 since, next_tick, salt;
 	bool push, pull, requeue, in_kernel;
-	struct rt_timer *timer;
-	u32 nr_timers, cap_timers;
+	struct timers timers;
 	u32 cursor;
 	u32 extra_finds;		/* thousandths of a search, carried over */
 	unsigned long *lowest;		/* mask for find_lowest_rq() */

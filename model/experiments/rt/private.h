@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* private.h - zeroed memory, and the timers of a CPU; neither costs simulated time. */
+#ifndef EXPERIMENTS_RT_PRIVATE_H
+#define EXPERIMENTS_RT_PRIVATE_H
+
+#include <stdlib.h>
+
+#include "port.h"
+
+static inline void *zalloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p || !n)
+		abort(); /* no allocation here is empty */
+	return p;
+}
+
+/* Sorted by time, the next one last. */
+struct timers {
+	struct timer {
+		u64 when;
+		void *task;
+	} * timer;
+	u32 nr, cap;
+};
+
+static inline void timers_add(struct timers *t, u64 when, void *task)
+{
+	u32 i;
+
+	if (t->nr == t->cap) {
+		t->cap = t->cap ? 2 * t->cap : 8;
+		t->timer = realloc(t->timer, t->cap * sizeof(*t->timer));
+		if (!t->timer)
+			abort();
+	}
+	for (i = t->nr++; i > 0 && t->timer[i - 1].when <= when; i--)
+		t->timer[i] = t->timer[i - 1];
+	t->timer[i] = (struct timer){ when, task };
+}
+
+static inline u64 timers_next(const struct timers *t)
+{
+	return t->nr ? t->timer[t->nr - 1].when : UINT64_MAX;
+}
+
+static inline void *timers_take(struct timers *t)
+{
+	return t->timer[--t->nr].task;
+}
+
+#endif
