@@ -71,7 +71,10 @@ def fields_of(typed: Typed | None, size: int, element: int) -> Callable[[int], s
 def used_by(
     thing: Thing | None, line: Line, frames: Mapping[int, tuple[Frame, ...]]
 ) -> Thing | None:
-    """Return the thing. For a runtime's area its name also contains the line's main user."""
+    """Return the thing. For a runtime's area its name also contains the line's main user.
+
+    If only the runtime itself uses the line, the thing belongs to the runtime.
+    """
     if thing is None or not thing.area:
         return thing
     accesses = sorted(line.accesses, key=lambda a: (a.hitm, a.records), reverse=True)
@@ -85,4 +88,5 @@ def used_by(
     place = f" ({frame.source})" if frame.source[-1:].isdigit() else ""
     method = _METHOD.fullmatch(frame.function)
     function = method[1] if method is not None else frame.function
-    return replace(thing, name=f"{thing.name}: {function}{place}")
+    foreign = thing.foreign or bool(_BETWEEN.fullmatch(frame.function))
+    return replace(thing, name=f"{thing.name}: {function}{place}", foreign=foreign)

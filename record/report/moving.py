@@ -362,7 +362,8 @@ def _programs_own(line: Line, thing: Thing, at: Callable[[int], Thing | None]) -
         return thing
     hot = sorted(line.accesses, key=lambda access: -access.heat)
     things = (at(line.start + access.offset) for access in hot)
-    return next((other for other in things if other and not other.foreign), thing)
+    own = (other for other in things if other and not other.foreign and not other.area)
+    return next(own, thing)
 
 
 def moves(
@@ -379,7 +380,8 @@ def moves(
     for line, named in lines:
         if named is not None and (line.hitm or line.store_cycles):
             thing = _programs_own(line, named, at)
-            by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
+            if not (thing.area and thing.foreign):  # nobody can edit a runtime's own data
+                by_thing.setdefault((thing.kind, thing.name), []).append((line, thing))
     choices = []
     for group in by_thing.values():
         few = sum(line.hitm for line, _ in group) < _FEWEST

@@ -311,6 +311,14 @@ def test_an_area_is_advised_about_by_the_name_of_who_uses_it() -> None:
     ]
 
 
+def test_nothing_is_advised_about_what_only_a_runtime_uses() -> None:
+    area = Thing("Go's heap", "mapped", 0, 0x100000, area=True)
+    thing = used_by(area, _line(0, 16), {1: (Frame("runtime.pMask.read", "proc.go:7319"),)})
+    assert thing is not None
+    assert (thing.name, thing.foreign) == ("Go's heap: runtime.pMask.read (proc.go:7319)", True)
+    assert moves([(_line(0, 16), thing)], lambda _: area) == []
+
+
 def test_objects_of_one_type_in_a_line_are_padded() -> None:
     """Regression: the report advised a line for a field, as it does for fields of variables."""
 
