@@ -23,7 +23,7 @@ def run(cycles: float, of_line: float, operations: int = 100) -> Run:
 
 def side(name: str, *runs: Run) -> Side:
     """A side of a gate, of one machine."""
-    return Side(name, "guest", "os", "", {"epyc": list(runs)}, {"epyc": "0"})
+    return Side(name, "guest", "os", "", "", {"epyc": list(runs)}, {"epyc": "0"})
 
 
 def test_more_cycles_per_operation_are_fewer_operations_per_second() -> None:
