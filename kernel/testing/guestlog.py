@@ -95,7 +95,7 @@ class Complaint:
 
     kind: str
     text: str
-    line: int  # why it is no fault of the variant
+    line: int  # of the log, from 1
     known: str = ""  # why it is not a fault of the variant
 
 
