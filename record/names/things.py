@@ -88,5 +88,5 @@ def used_by(
     place = f" ({frame.source})" if frame.source[-1:].isdigit() else ""
     method = _METHOD.fullmatch(frame.function)
     function = method[1] if method is not None else frame.function
-    foreign = thing.foreign or bool(_BETWEEN.fullmatch(frame.function))
-    return replace(thing, name=f"{thing.name}: {function}{place}", foreign=foreign)
+    runtime = all(_BETWEEN.fullmatch(f.function) for stack in ways for f in stack)
+    return replace(thing, name=f"{thing.name}: {function}{place}", foreign=thing.foreign or runtime)

@@ -317,6 +317,11 @@ def test_nothing_is_advised_about_what_only_a_runtime_uses() -> None:
     assert thing is not None
     assert (thing.name, thing.foreign) == ("Go's heap: runtime.pMask.read (proc.go:7319)", True)
     assert moves([(_line(0, 16), thing)], lambda _: area) == []
+    both = line(access(pc="0x1", hitm_remote=2), access(pc="0x2", hitm_remote=1))
+    frames = {1: (Frame("runtime.pMask.read", "?"),), 2: (Frame("main.f", "?"),)}
+    shared = used_by(area, both, frames)
+    assert shared is not None
+    assert not shared.foreign
 
 
 def test_objects_of_one_type_in_a_line_are_padded() -> None:
