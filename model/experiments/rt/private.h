@@ -9,9 +9,9 @@
 
 static inline void *zalloc(size_t n, size_t size)
 {
-	void *p = calloc(n, size);
+	void *p = n ? calloc(n, size) : NULL;
 
-	if (!p || !n)
+	if (!p)
 		abort(); /* no allocation here is empty */
 	return p;
 }
