@@ -116,5 +116,8 @@ JOBS = number_option(
     help="Jobs of make [one per CPU].",
 )
 MACHINE = click.option(
-    "--machine", metavar="M", help="A machine file, scaled down: preset name or path."
+    "--machine",
+    metavar="M",
+    help="Machine to emulate, scaled down to --cpus [at most 64]: preset name or path of a machine "
+    "file.",
 )
