@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The Linux kernel: its source, the series, builds, guests, their tests and their profiles."""
+"""Patches, builds, tests and profiles the Linux kernel."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernels from source trees: configuration, compilation, packages, sizes."""
+"""Configures and compiles kernels from source trees, and makes packages of them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage build: a variant in a configuration, from the series to a kernel that boots."""
+"""The stage build: compiles a variant in a configuration to a kernel that boots."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alloc-fail SECONDS: makes a cpuset partition repeatedly. Each time a different one of its
- * allocations fails, until each has failed or the time is over. A partition is a root domain: its
- * priority map, overload set and walks are among these allocations. Whatever fails, the machine
- * must go on, the next attempt with memory succeed, and nothing leak (kmemleak).
+ * alloc-fail SECONDS: makes a cpuset partition repeatedly. In each attempt the kernel fails a
+ * different one of its allocations for the partition, until each has failed once or the time is
+ * over. A partition is a root domain, so the kernel also allocates a priority map, an overload set
+ * and walks. Whatever fails, the machine must go on, a later attempt must succeed, and no memory
+ * may leak (kmemleak).
  *
- * Needs CONFIG_FAILSLAB with its files in debugfs. Exit status 4 (skip) if the kernel lacks it, or
- * there are fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
+ * Exit status 4 (skip) if the kernel lacks CONFIG_FAILSLAB with its files in debugfs, or there are
+ * fewer than 4 CPUs. The partition's own CPUs are 1 and 2.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage boot: runs one guest in QEMU's software emulation, from start to power-off.
 
-The guest's serial line goes into a log file, which is kept. The log's growth is the watchdog: a
-guest that is silent for too long, or runs for too long, is ended. A panic ends the guest, because
-the emulator does not reboot.
+The guest's serial line goes into a log file, which is kept. A guest that writes nothing into the
+log for too long, or runs for too long, is ended. A panic ends the guest, because the emulator does
+not reboot.
 """
 
 import contextlib

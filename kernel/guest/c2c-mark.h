@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * c2c-mark.h - marks of a program for the emulator's plugin: begin and end of the measured window.
+ * c2c-mark.h - marks by which a program tells the emulator's plugin about its measured window.
  *
  * Each mark is a no-op whose address operand has a value that no compiler emits
- * (record/plugin/insn.h). Without the plugin it does nothing.
+ * (record/plugin/insn.h). Without the plugin a mark does nothing.
  */
 #ifndef C2C_MARK_H
 #define C2C_MARK_H

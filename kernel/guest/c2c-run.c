@@ -2,12 +2,12 @@
 /*
  * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. The
  * window opens when MADE processes and threads have been created since the start and the machine is
- * busy (BUSY). By then the program has started its threads, and they work. With MADE 0 it opens at
- * once. The window closes LENGTH microseconds later or, if that is 0, when the program ends. A
- * program that ends earlier ends the window, which is empty if it has not opened by then.
+ * busy (BUSY). By then the program has started its threads, and they work. With MADE 0 the window
+ * opens at once. It closes LENGTH microseconds later or, if LENGTH is 0, when the program ends. If
+ * the program ends before the window opens, the window is empty.
  *
- * A task of the highest priority opens the window, so that it opens in time however busy the
- * machine is.
+ * c2c-run has the highest priority, so that it opens the window in time however busy the machine
+ * is.
  *
  * Exit status: that of the program; 126 if it was killed, 127 if it cannot be run.
  */

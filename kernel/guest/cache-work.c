@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-work forks COUNT: makes COUNT pairs of single-threaded children. One ends at once, the
- * other after it has executed this program.
- * cache-work threads PROCESSES THREADS SECONDS: makes processes whose threads spin, so that each
- * process is scanned in every epoch.
+ * cache-work forks COUNT: makes COUNT children that end at once, and then COUNT children that
+ * first execute this program.
+ * cache-work threads PROCESSES THREADS SECONDS: makes processes whose threads spin, so that the
+ * scheduler scans each process in every epoch.
  *
  * Both modes show the cost of the scheduler's state per process, which `kernel c2c` measures from
  * outside.

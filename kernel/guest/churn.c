@@ -4,8 +4,8 @@
  * partitions, until the time is over. It moves the processes named COMMAND-NAME (rt-storm by
  * default) into partitions and out again. At the end it restores everything.
  *
- * A partition is its own root domain. A new one takes CPUs out of one cpupri map and overload set
- * and puts them into another while RT tasks run there. The thread for CPUs and the thread for
+ * A partition is a root domain. A new partition takes CPUs out of one cpupri map and overload set
+ * and puts them into others while RT tasks run there. The thread for CPUs and the thread for
  * partitions work on overlapping CPUs on purpose. A CPU that goes offline may be the last one of a
  * partition, which then becomes invalid.
  *

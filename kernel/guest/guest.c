@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Helpers of the guest programs. No function holds state: each works on its arguments, so that
- * threads may call all of them at once.
+ * Helpers of the guest programs. No function keeps state, so threads may call all of them in
+ * parallel.
  */
 #include "guest.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Shared by the programs of the guest: time, random numbers, small files of /proc and sysfs, and
- * lists of CPUs in the kernel's format. The programs are linked statically and run as root in a
+ * guest.h - what the guest programs share: time, random numbers, small files of /proc and sysfs,
+ * and lists of CPUs in the kernel's format. The programs are linked statically and run as root in a
  * disposable machine. They report an error on stderr, in one line.
  */
 #ifndef GUEST_H

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# hackbench SECONDS: normal and FIFO tasks in turn, until the time is over.
+# hackbench SECONDS: runs hackbench with normal and with FIFO tasks in turn, until the time is over.
 set -u
 end=$(($(date +%s) + $1))
 rounds=0

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The first process of the guest: mounts what the tests need, runs the tests of /etc/plan one after
- * the other, reports in KTAP, powers off.
+ * The first process of the guest. It mounts what the tests need, runs the tests of /etc/plan one
+ * after the other, reports in KTAP, and powers off.
  *
  * All output goes through /dev/kmsg, one record per line, and nothing through the console device.
- * The kernel prints a record as a whole. So a test's output, the report and the kernel's own
- * messages share the serial line without cutting each other. They appear in the order in which they
- * were written. A reader of the log can therefore tell during which test a kernel complained; this
- * program searches for no messages.
+ * The kernel prints a record as a whole. So lines of a test, of the report and of the kernel do not
+ * cut each other. They appear in the order in which they were written. A reader of the log can
+ * therefore tell during which test a kernel complained; init searches for no messages.
  *
  * A test ends when its first process has ended, or when its time is over. Then init kills and reaps
  * every process that is left, so that no test runs into the next one. (kill(-1) of process 1
- * reaches all of them and not itself.) Only a process that the kernel has forgotten survives that,
- * asleep or waiting for a CPU. init then describes it, and runs no other test.
+ * reaches all processes but itself.) A process survives only if the kernel has forgotten it, asleep
+ * or waiting for a CPU. init then describes the process, and runs no other test.
  *
  * The plan has one test per line: name, time limit in seconds, and the arguments, separated by
  * tabs.

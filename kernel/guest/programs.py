@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compiles the project's own guest programs statically from kernel/guest, once per content."""
+"""Compiles the project's own guest programs statically from kernel/guest.
+
+A build is reused while the sources, the compiler's name and the flags stay the same.
+"""
 
 import hashlib
 import os

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # push-ipi.sh AFTER COMMAND [ARGUMENT...]: runs a command, switches RT_PUSH_IPI on AFTER seconds
 # later, and restores it at the end. With RT_PUSH_IPI a CPU that becomes free starts a push walk;
-# without, it locks each overloaded queue. Linux 7.3 has it on by default only with PREEMPT_RT.
+# otherwise the CPU locks each overloaded queue. Linux 7.3 enables it only with PREEMPT_RT.
 set -u
 features=/sys/kernel/debug/sched/features
 # Empty: the kernel has no push walks, for example without SMP.

@@ -4,12 +4,12 @@
  * program's output, how it ended, and where its memory is.
  *
  * The file ARGV contains the program's arguments, each followed by a 0. The window opens AFTER
- * microseconds after the program began. It closes LENGTH microseconds later or, if that is 0, when
- * the program ends. With MARKS 1 the program opens and closes it itself.
+ * microseconds after the program began. It closes LENGTH microseconds later or, if LENGTH is 0,
+ * when the program ends. With MARKS 1 the program itself opens and closes the window.
  *
- * The program is traced at two moments: before its first instruction, and at its end, while its
- * memory still exists. Its output goes to files while it runs, so that the console is not part of
- * the measurement. Afterwards it goes to the second serial line, in sections: name, length, bytes.
+ * ptrace stops the program before its first instruction, and at its end, while its memory still
+ * exists. Its output goes to files while it runs, so that the console is not part of the
+ * measurement. Afterwards it goes to the second serial line, in sections: name, length, bytes.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"

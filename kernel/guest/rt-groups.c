@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * rt-groups SLEEP_NS|spin GROUP...: a process for each group of CPUs, with one FIFO thread for each
- * CPU of the group. A thread sleeps, wakes up and sleeps again until a signal ends it. With
- * SLEEP_NS 0 the threads pass a token round, and each sleeps until the token comes, because an
- * emulator has many more wake-ups without timers. With "spin" the threads never sleep, so a group
- * that is named twice has a waiting thread for each CPU.
+ * rt-groups SLEEP_NS|spin GROUP...: starts a process for each group of CPUs. The process has one
+ * FIFO thread for each CPU of the group. A thread sleeps, wakes up and sleeps again until a signal
+ * ends it. With SLEEP_NS 0 the threads pass a token round, and each sleeps until the token comes,
+ * because an emulator performs many more wake-ups without timers. With "spin" the threads never
+ * sleep, so a group that is named twice has a waiting thread for each CPU.
  *
  *   GROUP   CPUS[:CGROUP[:PRIORITY]]   CPUs as the kernel lists them without commas (4-7); the
- *           cgroup of the process; the threads' priority, default 50; 0: they are ordinary threads
+ *           cgroup of the process; the threads' priority, default 50; 0: they are normal threads
  *
  * All threads of a group may run on all of its CPUs and on no other. The threads of a group begin
  * when all of them exist, so that a program that waits for their number finds them at work.

@@ -2,11 +2,11 @@
 /*
  * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads wake, move and re-prioritise
  * each other at random (storm-work.c). A monitor finds those that the scheduler forgot
- * (storm-check.c). It is made for runs in which `churn` takes CPUs offline and changes cpusets.
+ * (storm-check.c). Meanwhile `churn` may take CPUs offline and change cpusets.
  *
  * The main thread is the driver. It wakes a quarter of all workers at once, so that more RT tasks
- * become runnable than there are CPUs. When little idle time is left, it makes all sleeps longer.
- * Without that the load would depend on the host.
+ * become runnable than there are CPUs. When little idle time is left, the driver makes all sleeps
+ * longer. Otherwise the load would depend on the host.
  *
  * With "deadline", workers are sometimes deadline tasks. That is a separate mode, because Linux
  * itself warns of wrong deadline bandwidth (__sub_running_bw) if root domains are rebuilt.

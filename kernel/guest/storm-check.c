@@ -4,18 +4,19 @@
  *
  * Lateness alone proves nothing. A worker of low priority that is bound to one CPU rightly waits
  * for as long as others run there. An emulated machine stops whenever its host does. So the monitor
- * samples a late worker ten times in a second, from the kernel's own reports. These are state and
- * allowed CPUs in /proc, and what each run queue executes in debugfs. If all ten samples agree, or
- * eight where a short change is allowed, it is not an accident of sampling. Between samples there
- * was time for a push, a pull or a tick.
+ * samples a late worker ten times in a second. From /proc it reads the worker's state and allowed
+ * CPUs, from debugfs what each run queue executes. A fault must show in all ten samples, or in
+ * eight where a short change is allowed. Between samples there was time for a push, a pull or a
+ * tick.
  *
- * A worker naps in interruptible sleeps. A late one that sleeps in another way (D) waits for a lock
- * in the kernel. It may wait for as long as the holder takes. With cache-aware scheduling a thread
- * may look for its cache on the way out of the kernel, and wait there until a CPU has gone offline.
- * The monitor reports the place of such waits, but no fault.
+ * A worker naps in interruptible sleeps. A late worker in state D waits for a lock in the kernel,
+ * for as long as the lock's holder takes. With cache-aware scheduling a thread that leaves the
+ * kernel may look for its cache, and wait there until a CPU has gone offline. The monitor reports
+ * the place of such waits, but no fault.
  *
- * The monitor judges only waiting RT tasks. A normal task has no claim while RT tasks run, and a
- * deadline task out of runtime waits rightly. The monitor judges both when they sleep too long.
+ * Of waiting workers the monitor judges only RT tasks. A normal task has no claim while RT tasks
+ * run, and a deadline task out of runtime waits rightly. Workers that sleep too long are judged
+ * whatever their class.
  */
 #define _GNU_SOURCE
 #include "storm.h"

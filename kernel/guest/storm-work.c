@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A worker of the RT storm: it sleeps until another one wakes it, works for a moment, and wakes
- * others. Sometimes it changes policy, priority or affinity of itself or of another worker. That
- * exercises every path of the scheduler's RT class: enqueue and dequeue at any level, push, pull,
- * the push walk, changes of a queued task, and priority inheritance.
+ * A worker of the RT storm sleeps until another one wakes it, works for a moment, and wakes others.
+ * Sometimes it changes policy, priority or affinity of itself or of another worker. That exercises
+ * the scheduler's RT class: enqueue and dequeue at any level, push, pull, the push walk, changes of
+ * a queued task, and priority inheritance.
  *
  * Every sleep has a timeout, so that a worker always completes its round, at the latest at the time
  * `due`. The worker writes `due` before it gives up its CPU, and the monitor compares it with the
  * clock. So a worker that the kernel forgets is late.
  *
- * Refused changes are normal and only counted: an affinity may be offline or outside of the cpuset,
- * a deadline task may find no bandwidth.
+ * The kernel may refuse a change, because a CPU is offline or outside of the cpuset, or a deadline
+ * task finds no bandwidth. Refusals are only counted.
  */
 #define _GNU_SOURCE
 #include "storm.h"

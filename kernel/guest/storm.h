@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The RT storm: what its workers, its driver and its monitor share.
+ * storm.h - what the workers, the driver and the monitor of the RT storm share.
  *
  *  field of a worker   written by                     read by
  *  ------------------  -----------------------------  -----------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Threads that are bound to CPUs and have a real-time priority from their first instruction. */
+/* threads.h - starts threads that have their CPUs and priority from their first instruction. */
 #ifndef THREADS_H
 #define THREADS_H
 

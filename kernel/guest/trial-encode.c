@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * trial-encode SECONDS THREADS CPUS...: a process for each list of CPUs, as an instance of FFmpeg
- * with x264's threads by frames. Prints how many frames all of them finished in the time.
+ * trial-encode SECONDS THREADS CPUS...: starts a process for each list of CPUs. Each process
+ * imitates an instance of FFmpeg in which x264's threads encode frames in parallel. The program
+ * prints how many frames all processes finished.
  *
  * The threads of an instance have FIFO priority 99, may run on all CPUs of its list, and take turns
- * at frames. Row r of a frame waits until the frame before it has finished row r + LAG, and whoever
- * finishes a row wakes the thread that waits for it. The numbers are those of
- * model/experiments/ffmpeg-rt.toml, which predicts this workload. The work of a row is a number of
- * steps that depends neither on the kernel nor on the clock.
+ * at frames. Row r of a frame waits until the frame before it has finished row r + LAG. A thread
+ * that finishes a row wakes the thread that waits for it. The numbers are those of
+ * model/experiments/ffmpeg-rt.toml, which predicts this workload. The steps of a row depend neither
+ * on the kernel nor on the clock.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -2,12 +2,12 @@
 /*
  * tsc-khz: prints the frequency of this host's time stamp counter, in kHz; runs on the host.
  *
- * The emulated counter is the host's. A guest that measures it against its timer while the host
- * runs something else finds a wrong frequency. In one case its seconds were a third of a second
- * long, and its watchdogs fired. So the guest gets the frequency as an option.
+ * A guest reads the host's counter. If the guest measures the counter against its timer while the
+ * host runs something else, it finds a wrong frequency. In one case its seconds were a third of a
+ * second long, and its watchdogs fired. So the guest gets the frequency as an option.
  *
- * The counter is read at both ends of an interval, each time between two readings of the clock. Of
- * many tries the one with the least interruption counts, so that a busy host does not matter.
+ * The counter is read at both ends of an interval, each time between two readings of the clock. The
+ * least interrupted of many tries counts, so that a busy host does not matter.
  */
 #include "guest.h"
 

@@ -3,30 +3,30 @@
  * walk-self SECONDS: counts the interrupts that a push walk makes a CPU send to itself, in the
  * scenario of Linux's commit 94894c9c477e. It needs push walks (push-ipi.sh).
  *
- *   CPU A    a task is in a section of the kernel that cannot be preempted: it copies a table of a
- *            million files under a spinlock (unshare(CLONE_FILES)). Two tasks wait behind it
- *   CPU B    a task keeps both from B, the only other CPU that they may use
- *   others   the priority of a task drops from FIFO 50 to a normal one, step by step, again and
- *            again. So does the priority of B's task, down to FIFO 40
+ *   CPU A    a task copies a table of a million files under a spinlock (unshare(CLONE_FILES)), so
+ *            it is in a section of the kernel that cannot be preempted; two tasks wait behind it
+ *   CPU B    a task keeps both waiting tasks from B, the only other CPU that they may use; its
+ *            priority drops step by step to FIFO 40, again and again
+ *   others   the priority of a task drops from FIFO 50 to a normal one in the same way
  *
  * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
  * reschedule, and A stays overloaded. Each other CPU whose priority drops asks for a round of the
- * walk, which leads back to A. Without that commit's rule A sends itself an interrupt for it. If
+ * walk, which leads back to A. Without that commit's rule A then sends itself an interrupt. If
  * another priority drops before A has handled this interrupt, A sends another one, and so on.
  *
- * The task in the section is in turn a normal one, as in the commit, and one of FIFO 20. The other
- * waiting task has FIFO 10. So both waiting tasks outrank a normal task in the section, but only
- * the first one outranks a task of FIFO 20. Patch 01 ends the overload if both do.
+ * The task in the section is in turn a normal one, as in the commit, and one of FIFO 20. The second
+ * waiting task has FIFO 10, so it outranks only the normal one. Patch 01 ends the overload of A if
+ * both waiting tasks outrank the task in the section.
  *
  * A section counts if both tasks waited for half of it. With PREEMPT_RT sections can be preempted,
  * and none counts. The priorities stop dropping LIMIT_SECONDS after a section began, because a
  * section that still lasts by then may go on for very long.
  *
- * With patch 06 no walk starts here, as the other CPUs may not run what waits on A. So broken-self
- * makes a walk of every request.
+ * With patch 06 no walk starts here, because the other CPUs may not run the tasks that wait on A.
+ * So the variant broken-self starts a walk for every request.
  *
- * By the rule a walk never makes a CPU send itself an interrupt, however many CPUs ask for a walk.
- * But RCU and printk() sometimes do, so one interrupt for each section is allowed.
+ * By the rule no walk makes a CPU send itself an interrupt. But RCU and printk() sometimes do, so
+ * one interrupt for each section is allowed.
  *
  * Exit status: 0 if A sent itself no more interrupts than there were sections, of either kind; 1 if
  * it sent more. 2 if a task or the table was refused, or no priority dropped. 4 (skip) if there are

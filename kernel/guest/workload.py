@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The programs that run in a guest under observation, and what counts as one operation.
+"""Defines the programs that run in an observed guest, and what counts as one operation of each.
 
 Amounts are operations, not seconds, if the program allows it: the emulator determines the length of
 a guest's seconds.

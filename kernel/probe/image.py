@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A kernel image with symbols: addresses of functions and variables, and debug information.
+"""Reads symbols and debug information of a kernel image.
 
-pyelftools reads the image. A kernel's debug information is large, so only the requested compilation
-units are read.
+A kernel's debug information is large, so pyelftools reads only the requested compilation units.
 """
 
 from bisect import bisect_right

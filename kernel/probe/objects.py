@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Objects at addresses of a guest's kernel: variables, per-CPU variables, allocated objects.
+"""Finds the variable, per-CPU variable or allocated object at an address of a guest's kernel.
 
-Variables have symbols. Allocated objects have none: this file finds them as the kernel does. It
-follows pointers from variables through the guest's memory, with types from the debug information.
-It follows only what CPUs share in the scheduler.
+Variables have symbols, but allocated objects have none. So this file finds an allocated object as
+the kernel does: it follows pointers from variables through the guest's memory, with types from the
+debug information. It follows only pointers that CPUs share in the scheduler.
 """
 
 from bisect import bisect_right

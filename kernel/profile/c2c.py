@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage c2c: which cache lines the CPUs of a real kernel contend on, on a chosen machine.
+"""The stage c2c: reports the lines on which the CPUs of a real kernel contend, on a chosen machine.
 
 The kernel runs in the emulator. Every access of its code goes to the coherence model of the
 simulated machine, with the topology and the latencies of a machine file. The report has the form of

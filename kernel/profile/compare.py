@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compares two kernels by a program that both run: what a change does to its operations.
+"""Compares two kernels by a program that runs on both, and gives the effect on its operations.
 
-The program runs in a guest on each kernel, as `record --guest` runs it. The effect on operations is
-the change of the cycles per operation, those of work and of waiting. Only this effect can fail the
-gate, because a kernel has many lines whose cost differs from boot to boot.
+The program runs in a guest on each kernel, as `record --guest` runs it. The effect is the change of
+the program's operations per second, from the cycles of work and of waiting per operation. Only the
+effect can fail the gate, because many kernel lines cost a different amount in each boot.
 """
 
 import shlex

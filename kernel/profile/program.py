@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Records a program in a guest kernel, with the program's and the kernel's lines.
+"""Records a program in a guest, with the lines of the program and of the guest's kernel.
 
 The guest's root file system contains the program, its libraries and other files. The program runs
 under kernel/guest/record-run, which begins and ends the recording of accesses. Over the second

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The stage replay: replays a recorded run of a kernel on other machines.
 
-The accesses are the same, instruction for instruction; the latencies and caches are others. A file
+A replay repeats the accesses, instruction for instruction, with other latencies and caches. A file
 beside the trace contains the names of lines and code, because the recorded guest no longer exists.
 A line that was cold during the recording has no name.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Owns the folders of patches: one for the series, and one beside it for each other part.
+"""Replaces the folders of patches: one for the series, and one beside it for each other part.
 
-A hidden file beside them contains the name and the hash of each file in them. The folders are
-replaced together or not at all, and only if they contain nothing else. The folder of a part that no
-longer exists is removed.
+A hidden file beside the folders contains the name and the hash of each file that was written. The
+folders are replaced together or not at all, and only if they contain no other file. The folder of a
+part that no longer exists is removed.
 """
 
 import hashlib

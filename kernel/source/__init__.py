@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Source trees: the base, which is Debian's, and the steps of the series as edits of the base."""
+"""Makes source trees: unpacks Debian's Linux as the base, and applies the steps of the series."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tests in guests: which tests run where, how logs are read, and the outcomes."""
+"""Runs tests in guests, reads the guests' logs, and judges the outcomes."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads all of a guest's log but its KTAP report: kernel complaints, the machine, checks, times.
+"""Reads a guest's log except for its KTAP report: complaints of the kernel, machine, checks, times.
 
 The kernel's messages and the guest's own pass through one buffer of the kernel, a record per line.
-So lines are in the order of events, and a complaint belongs to the test between whose lines it is.
+So lines are in the order of events. A complaint belongs to the test between whose lines it stands.
 """
 
 import re

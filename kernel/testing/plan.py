@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which tests run in which guest, and for how long."""
+"""Decides which tests run in which guest, and for how long."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of the guests' tests: a row per test, a column per variant."""
+"""Shows the results of the guests' tests as tables: a row per test, a column per variant."""
 
 from collections.abc import Sequence
 

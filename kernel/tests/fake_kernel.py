@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A project and a kernel of a few files, which test the stages without a real kernel."""
+"""Makes a project and a kernel of a few files, so that tests of stages need no real kernel."""
 
 from __future__ import annotations
 

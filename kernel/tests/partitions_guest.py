@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs in a guest: doctor's partitions are made, refused, cut off and undone under real threads.
+"""Runs in a guest: doctor makes and undoes partitions under real threads, refused or cut off.
 
-After each write every thread must still have its CPUs and run, FIFO threads and an ordinary one.
-Only the writes that make or end a partition may change the CPUs of a cgroup.
+After each write every thread must still have its CPUs and run, FIFO threads and a normal one. Only
+the writes that make or end a partition may change the CPUs of a cgroup.
 """
 
 from __future__ import annotations

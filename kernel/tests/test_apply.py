@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trees of variants: right, incremental, and untouched by what fails."""
+"""The trees of variants have the right content, and survive steps that fail or are interrupted."""
 
 from __future__ import annotations
 

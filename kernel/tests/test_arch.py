@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernels and guests of another architecture than x86."""
+"""Each architecture has its own compiler, emulator, caches and tests."""
 
 from __future__ import annotations
 

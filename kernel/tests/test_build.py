@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Builds: make's output, counted and kept; errors, in one line."""
+"""A build keeps make's output and counts files; a failed one gives the first error in one line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Findings of checkpatch against the list of those that are explained."""
+"""Every finding of checkpatch needs an explanation, and every explanation a finding."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`schedshard kernel` as a user types it, and its messages about missing programs."""
+"""`schedshard kernel` names the programs and sources that are missing before it works."""
 
 from __future__ import annotations
 

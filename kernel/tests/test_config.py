@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Configurations: which fragments, in which order, and whether they took effect."""
+"""A configuration merges its fragments in order, and an option without effect is an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Packages: how names distinguish them, and how they are built."""
+"""Packages have names that tell them apart, the base's version, and their own folder."""
 
 from __future__ import annotations
 

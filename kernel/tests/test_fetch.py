@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The base: from the package, the mirror or a path; whole or absent."""
+"""The stage fetch takes the base from a package, the mirror or a path, as a whole or not at all."""
 
 from __future__ import annotations
 

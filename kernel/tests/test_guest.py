@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests from the host's side: archives, the emulator's start, watching and ending it."""
+"""The host makes a guest's archive, starts the emulator, watches the guest and ends it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests of a built kernel: SCHEDSHARD_GUESTS=VARIANT names it, as scripts/kernel_check does."""
+"""Guests of the kernel that SCHEDSHARD_GUESTS names contend on the expected lines."""
 
 import os
 from typing import Any

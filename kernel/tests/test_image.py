@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernel images: symbols, and what lies where in a guest's memory.
+"""A kernel image gives symbols, and its types give names to objects in a guest's memory.
 
-The image is a small program that is linked where a kernel is, and has a root domain; the guest's
-memory is that program and what its pointers lead to.
+The image is a small program with a root domain, linked at a kernel's address. The guest's memory
+contains the program and the objects to which the program's pointers lead.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cache lines of a recorded run: 16 CPUs, stock, stress-ng --cyclic, cut where the file ends."""
+"""A replay of a cut trace of stock Linux, 16 CPUs under stress-ng --cyclic, reports known lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two kernels compared by a program: the effect and its interval."""
+"""A comparison of two kernels by a program gives the effect on its operations, and an interval."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""KTAP, whole, cut and mixed with other lines, and from any text at all."""
+"""The parser of KTAP reads reports that are whole, cut or mixed with other lines, and any text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""doctor's apply, undo and verify in a guest; SCHEDSHARD_GUESTS=VARIANT names a built kernel."""
+"""In a guest of the kernel that SCHEDSHARD_GUESTS names, doctor makes and undoes partitions."""
 
 import importlib.util
 import marshal

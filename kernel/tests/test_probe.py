@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One guest with the plugin: the arguments of its start, and the reasons to boot it again."""
+"""A probe passes arguments to the emulator, and boots a guest again only for certain reasons."""
 
 from __future__ import annotations
 

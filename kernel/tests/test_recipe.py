@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""series.toml: every mistake in it is one line that names the place."""
+"""Every mistake in series.toml gives one line that names the place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The series as patches: the same bytes every time, and `git am` gives the built tree."""
+"""The series has the same bytes every time, and `git am` gives the built tree."""
 
 from __future__ import annotations
 

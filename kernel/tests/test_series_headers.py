@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Each patch compiles on those before it: its files include no header that a later one adds.
+"""No file of a patch includes a header that only a later patch adds.
 
-The kernels with a part of the steps are built without most KUnit suites, so that only this test
-sees a suite that comes too early.
+Kernels with a part of the steps are built without most KUnit suites. So only this test notices a
+suite that comes too early.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verdicts on captured guests: the guest's own report is not enough for a pass."""
+"""A captured guest passes only if its log agrees with its own report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Programs that fail: the line of their output that gives the reason."""
+"""The error of a program that fails contains the line of its output that gives the reason."""
 
 from __future__ import annotations
 

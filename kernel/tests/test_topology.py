@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machines scaled down to guests."""
+"""A machine that is scaled down to a guest keeps what matters to the scheduler."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial of two kernels: its order, log, comparison and menu, and a whole one without a boot."""
+"""A trial of two kernels runs both in turn, survives reboots, and compares the results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A whole trial in a guest of two built kernels: of stock and that in SCHEDSHARD_GUESTS.
+"""A whole trial compares stock with the kernel that SCHEDSHARD_GUESTS names, in a guest.
 
-SCHEDSHARD_TRIAL names another one than stock.
+SCHEDSHARD_TRIAL names another kernel than stock.
 """
 
 import os

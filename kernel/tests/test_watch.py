@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The watch file of the emulator's plugin, and the CPUs that guest CPUs stand for."""
+"""The watch file of the emulator's plugin says for which CPUs and nodes the guest's stand."""
 
 from __future__ import annotations
 

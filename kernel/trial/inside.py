@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial in its own system: runs the workloads, starts the other kernel, keeps what was done.
+"""The trial in its own system: runs the workloads, starts the other kernel, and keeps the results.
 
 Each kernel passes the log to the next in the initial file system, so no disk is needed. If there is
 a partition with the label LABEL, the log is also written there, and the trial continues after a
-boot by hand. The partition is mounted only for each write. Nothing else is mounted, and no network
+boot by hand. The partition is mounted only for each write. No other disk is mounted, and no network
 exists.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Keeps what a trial has done so far, as lines that survive a boot, and makes a Trial of them."""
+"""Logs what a trial has done, as lines that survive a boot, and makes a Trial of the log."""
 
 import json
 import re

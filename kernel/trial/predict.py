@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predicts the ratios of two kernels' figures on a measured machine, later and on another host."""
+"""Predicts the ratios of two kernels' figures on a measured machine, on any host."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The part of Debian's Python that the trial's own system needs, and the project's files for it."""
+"""Collects the files of Debian's Python and of the project that the trial's own system needs."""
 
 import json
 import tempfile

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * calls dup|stat PROCESSES OPERATIONS: system calls on one object of the kernel, from a process for
- * each CPU. docs/results/whole.md runs it on two kernels.
+ * calls dup|stat PROCESSES OPERATIONS: a process on each CPU makes system calls on one object of
+ * the kernel. docs/results/whole.md runs it on two kernels.
  *
  *	dup	as UnixBench's syscall test: dup() and close() of one open file, getpid(), getuid(),
  *		umask(); the file is a pipe's end, inherited by all

@@ -2,8 +2,8 @@
 /*
  * Compare the state that CPUs have published with their run queues.
  *
- * The scheduler writes all of it under the lock of the queue. So under that
- * lock it must agree with the queue exactly, on any CPU:
+ * The scheduler publishes this state under the lock of the queue. So under that
+ * lock the state must agree with the queue exactly, on any CPU:
  *
  *  - the level of an online queue is that of its deadline or RT tasks;
  *  - the byte of an online queue among the overloaded ones is that of

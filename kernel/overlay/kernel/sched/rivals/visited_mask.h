@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A mask of visited CPUs after each cache group, as published for Linux, with
- * one difference. A CPU leaves when its runtime has decayed to 0, not after a
- * timeout, which would take a third word per CPU. A CPU that accounts while a
- * scan clears its bit may be missing until it accounts again.
+ * one difference. A CPU leaves the mask when its runtime has decayed to 0. The
+ * published timeout would take a third word per CPU. A CPU that enters while a
+ * scan removes it may be missing until it enters again.
  */
 #ifndef _KERNEL_SCHED_RIVALS_VISITED_MASK_H
 #define _KERNEL_SCHED_RIVALS_VISITED_MASK_H
