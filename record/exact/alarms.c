@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why the queue stays small: an alarm enters it only if it is earlier than all other alarms of the
- * same waiter. An alarm that the full array has forgotten still fires once, without effect.
+ * Why the queue stays small: an alarm enters the queue only if it is earlier than all other alarms
+ * of the same waiter. An alarm that the full array has dropped still fires once, without effect.
  */
 #include "alarms.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * alarms.h - alarms of a waiter whose time changes often. The engine's queue cannot remove an
+ * alarms.h - sets alarms of a waiter whose time changes often. The engine's queue cannot remove an
  * alarm, so this file keeps only a few alarms there. An alarm that fires too early is set again.
  */
 #ifndef EXACT_ALARMS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* asks.h - system calls by which code that is not replaced asks about its thread and its CPU. */
+/* asks.h - answers system calls by which code asks about its thread and its CPU. */
 #ifndef EXACT_ASKS_H
 #define EXACT_ASKS_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How much of a run was spent in code without instrumentation, by the calls of that code."""
+"""Reports how much of a run was spent in calls of code without instrumentation."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

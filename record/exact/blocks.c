@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Instructions between accesses: each basic block calls __sanitizer_cov_trace_pc() at its
- * beginning, and a file says how many instructions of the program a block has. The command makes
- * that file from a disassembly and leaves out the instrumentation's own instructions. A block that
- * is not in the file counts as UNKNOWN instructions. A block is counted as a whole. So the file
- * also says how many instructions of the block follow each access: these are executed after it.
+ * Counts the instructions between accesses. Each basic block calls __sanitizer_cov_trace_pc() at
+ * its beginning, and a file says how many instructions of the program the block has. The command
+ * makes the file from a disassembly and leaves out the instrumentation's own instructions. A block
+ * that is not in the file counts as UNKNOWN instructions. A block counts as a whole. So the file
+ * also says how many of its instructions follow each access, because these are executed after it.
  *
  * A thread that has executed EXACT_AHEAD instructions lets others catch up. So a loop that waits
  * for another thread ends, even if it accesses nothing. Accesses to a line that one CPU alone has

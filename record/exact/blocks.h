@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* blocks.h - how many instructions each basic block has. */
+/* blocks.h - reads from a file how many instructions each basic block has. */
 #ifndef EXACT_BLOCKS_H
 #define EXACT_BLOCKS_H
 

@@ -2,7 +2,7 @@
 """Counts the instructions of each basic block, without those that the instrumentation added.
 
 A block begins after a call of the coverage hook. It ends at the next such call, or where control
-leaves the function. These do not count, because they exist only for the hooks:
+leaves the function. The following instructions exist only for the hooks, and do not count:
 
 - calls of hooks, and the instructions that set their arguments;
 - instructions that save registers around hooks: moves between a register and the stack by its

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* C11 threads. glibc implements them with internal functions, which this library cannot replace. */
+/* Maps C11 threads to POSIX threads, because glibc's C11 functions call internal ones. */
 #include <stdlib.h>
 #include <threads.h>
 

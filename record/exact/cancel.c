@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pthread_cancel(). The C library's function would cancel the real thread, which is parked. So this
- * file marks the thread as cancelled, and ends its wait if the wait is a cancellation point. The
- * thread ends itself at the next cancellation point, as by pthread_exit(). With
- * PTHREAD_CANCEL_ASYNCHRONOUS it also does so where it lets others catch up.
+ * Implements pthread_cancel(). The C library's function would cancel the real thread, which is
+ * parked. So this file marks the thread as cancelled, and ends its wait if the wait is a
+ * cancellation point. The thread ends itself at the next cancellation point, as by pthread_exit().
+ * With PTHREAD_CANCEL_ASYNCHRONOUS the thread also ends itself where it lets others catch up.
  */
 #include "cancel.h"
 

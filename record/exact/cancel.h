@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* cancel.h - threads that another thread has cancelled. */
+/* cancel.h - ends a thread that another thread has cancelled. */
 #ifndef EXACT_CANCEL_H
 #define EXACT_CANCEL_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * All clocks show the machine's time on the CPU that asks. They begin at a fixed time, the wall
- * clock at the beginning of 2026. The clock of the process is the busy time of all CPUs. The clock
- * of a thread advances like the monotonic clock, also while the thread waits. A sleep ends by the
+ * All clocks show the machine's time on the calling CPU, and begin at a fixed time. The wall clock
+ * begins with the year 2026. The clock of the process is the busy time of all CPUs. The clock of a
+ * thread advances like the monotonic clock, also while the thread waits. A sleep ends by the
  * machine's time.
  */
 #include <sys/resource.h>

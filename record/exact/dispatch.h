@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* dispatch.h - system calls of code that this library does not replace. */
+/* dispatch.h - catches system calls of code that this library does not replace. */
 #ifndef EXACT_DISPATCH_H
 #define EXACT_DISPATCH_H
 

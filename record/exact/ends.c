@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pthread_exit(). The C library's function would end the real thread that simulates. So this
- * library unwinds the thread's stack itself. C++ destructors and cleanup attributes run, and so do
- * the handlers of pthread_cleanup_push() in C, which the C library's macros register here. When the
- * stack is unwound, the thread continues in thread_main() as if its function had returned.
+ * Implements pthread_exit(). The C library's function would end the real thread that simulates. So
+ * this library unwinds the thread's stack itself. C++ destructors and cleanup attributes run. So do
+ * the handlers of pthread_cleanup_push() in C, which the C library's macros register here. Then the
+ * thread continues in thread_main() as if its function had returned.
  */
 #include <setjmp.h>
 #include <stdlib.h>

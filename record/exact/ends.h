@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* ends.h - ends of threads that do not return. */
+/* ends.h - ends a thread whose function does not return. */
 #ifndef EXACT_ENDS_H
 #define EXACT_ENDS_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Why the recorder stopped a program: all of its threads wait, or loop without end."""
+"""Says why the recorder stopped a program: all of its threads wait, or loop without end."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

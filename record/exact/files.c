@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Files of signalfd(). They belong to the kernel, which does not know what signals this library
- * holds back for a thread. So the mask of each such file contains one more signal, FLAG. Before the
+ * The kernel owns the files of signalfd(), but does not know the signals that this library holds
+ * back for a thread. So the mask of each such file contains one more signal, FLAG. Before the
  * kernel checks files for a thread, this library makes FLAG pending if it holds a signal of such a
  * file for the thread. So poll(), select() and epoll need no code of their own.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The compiler and its flags, for programs that run on the exact recorder."""
+"""Finds the compiler and its flags, for programs that run on the exact recorder."""
 
 import os
 import re

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Waiting for words of memory, as the kernel's futexes do. Every other wait is built on this one.
+ * A thread waits for a word of memory as with the kernel's futexes. Every other wait uses this one.
  *
- * Why no wake-up is lost: between the load of the word and the entry into the queue nothing else
- * runs. A system call takes EXACT_CALL cycles. A waker stores the word before its call, and the
- * value is in memory then, because a swap empties the store buffer, and so does the call.
+ * Why no wake-up is lost: nothing else runs between the load of the word and the entry into the
+ * queue. A waker stores the word before it calls futex_wake(), which empties the store buffer.
  *
  * Why no signal is lost: a signal that comes before the wait is seen after the load, and a later
  * one interrupts the wait.

@@ -2,8 +2,7 @@
 /*
  * The functions that an instrumented program calls for its accesses (tsan_abi.h).
  *
- * Without a recording, and in threads outside of it, the operations are plain ones: the program
- * runs as usual.
+ * Without a recording, or in a thread that is not recorded, a function only performs the operation.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pthread_key_create() and its kin. The C library would call the destructors in the real thread,
- * outside of simulated time. So this file stores the values of recorded threads, and calls the
- * destructors itself. The C library still creates each key, so that it and this file use the same
- * key numbers.
+ * Implements thread-specific data: pthread_key_create() and its kin. The C library would call the
+ * destructors in the real thread, outside of simulated time. So this file stores the values of
+ * recorded threads, and calls the destructors itself. The C library still creates each key, so that
+ * both use the same key numbers.
  */
 #include "keys.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* keys.h - thread-specific data, whose destructors are the program's code. */
+/* keys.h - calls the destructors of a thread's thread-specific data. */
 #ifndef EXACT_KEYS_H
 #define EXACT_KEYS_H
 

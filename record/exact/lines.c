@@ -2,13 +2,13 @@
 /*
  * Why most accesses need no model: one CPU alone uses most lines, and a line that nobody writes
  * stays where it is. So a line enters the model when a second CPU uses it and one of the two has
- * written it. What the first CPU did is known: its core has the line, modified or not. Data that
- * the first thread wrote before there was a second thread is an exception. While all threads only
- * read it, it stays outside of the model, and so does its one transfer to each reader.
+ * written it. The model then learns that the first CPU's core has the line, modified or not. Data
+ * that the first thread wrote before there was a second thread is an exception. While all threads
+ * only read such data, its lines stay outside of the model, and so does their one transfer to each
+ * reader.
  *
- * The words of all lines are one mapping, as sparse as the memory: a page of words stands for 64
- * KiB. Addresses only repeat if the process starts without address space randomisation. The command
- * starts it so.
+ * The words of all lines are one sparse mapping, in which a page stands for 64 KiB of memory. The
+ * command starts the process without address space randomisation, so that addresses repeat.
  */
 #include "lines.h"
 

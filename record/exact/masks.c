@@ -3,21 +3,21 @@
  * Each thread's signal mask, and the signals that it was sent.
  *
  * One thread of the host executes all threads, so the kernel has one mask for them: the signals
- * that every thread blocks. A delivered signal is only noted (came()), because it may interrupt the
- * model. The next hook of any thread chooses the signal's thread as Linux does: the first thread if
- * that does not block it, else the running one, else any. A thread that waits for the signal
- * (sigwait) counts as not blocking it. If the chosen thread waits for something else, its wait is
- * interrupted. The thread runs the handler at the latest where it lets others catch up.
+ * that every thread blocks. A signal that the kernel delivers is only noted (came()), because it
+ * may interrupt the model. The next hook of any thread chooses the signal's thread as Linux does.
+ * That is the first thread if it does not block the signal, else the running one, else any. A
+ * thread that waits for the signal (sigwait) counts as not blocking it. If the chosen thread waits
+ * for something else, its wait is interrupted. The thread runs the handler at the latest where it
+ * lets others catch up.
  *
- * The signal of a fault is for the thread that caused it. Its handler, or the default action, runs
- * at once.
+ * The signal of a fault is for the thread that caused it, and is handled at once.
  *
- * Why no signal is lost: only came() notes signals, only arrived() takes them. A standard signal
- * has a bit. A second one before the first is taken merges with it, as in the kernel. Real-time
- * signals have a ring, and are dropped only if more than RING come between two hooks. When MOST
- * signals wait to be handled, arrived() leaves the others where they are, and pthread_kill()
- * returns EAGAIN. A signal that all threads block stays in the kernel, so that signalfd() and
- * sigpending() see it.
+ * Why no signal is lost: only came() notes signals, only arrived() takes them. A noted standard
+ * signal sets a bit. If it comes again before it is taken, the two merge, as in the kernel.
+ * Real-time signals have a ring, and are dropped only if more than RING come between two hooks.
+ * When MOST signals wait to be handled, arrived() leaves the others where they are, and
+ * pthread_kill() returns EAGAIN. A signal that all threads block stays in the kernel, so that
+ * signalfd() and sigpending() see it.
  */
 #include "masks.h"
 

@@ -2,8 +2,8 @@
 /*
  * masks.h - each thread's signal mask, the signals that it was sent, and the handlers.
  *
- * Used only while the kernel dispatches system calls (dispatch.c). Otherwise the kernel's mask is
- * the only one.
+ * These functions are used only while the kernel dispatches system calls (dispatch.c). Otherwise
+ * the kernel's mask is the only one.
  */
 #ifndef EXACT_MASKS_H
 #define EXACT_MASKS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The loaded modules, each looked up once. */
+/* Looks up each loaded module once, and remembers it. */
 #include "modules.h"
 
 #include <link.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* modules.h - whether the code at an address is instrumented, or the C library's or this one's. */
+/* modules.h - tells whether code is instrumented, the C library's, or this library's. */
 #ifndef EXACT_MODULES_H
 #define EXACT_MODULES_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Mutexes of all types, locked as in glibc: the lock word is 0 for free, 1 for locked, 2 for locked
- * with waiters. All words of a mutex lie in one line or two. A mutex with priority inheritance is a
- * plain one here, because threads have no priorities.
+ * Implements mutexes of all types, locked as in glibc: the lock word is 0 for free, 1 for locked, 2
+ * for locked with waiters. All words of a mutex lie in one line or two. Priority inheritance has no
+ * effect, because threads have no priorities here.
  *
- * A robust mutex of a thread that ends goes to the next locker as inconsistent: its member owner is
- * DIED. If that locker unlocks it while it is inconsistent, the member is GONE. A thread's robust
- * mutexes form a list.
+ * When a thread ends, the next locker of its robust mutex gets it as inconsistent: the mutex's
+ * owner is DIED. If that locker unlocks the mutex while it is inconsistent, its owner is GONE. A
+ * thread's robust mutexes form a list.
  */
 #include <limits.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Calls that wait for something outside of the program: those that read, and those that wait for
- * several files. If nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's
- * time, and other threads run meanwhile. A pipe between two threads of the program behaves the same
- * in each run. Input from outside does not, so such calls are counted. While no thread executes
- * anything, the host sleeps between two looks.
+ * Some calls wait for something outside of the program: calls that read, or wait for several files.
+ * If nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, and other
+ * threads run meanwhile. Calls that had to wait are counted. Only a pipe between two threads of the
+ * program behaves the same in each run. While no thread executes anything, the host sleeps between
+ * two looks.
  */
 #include "outside.h"
 

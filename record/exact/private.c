@@ -4,9 +4,9 @@
  * the program's objects lie, and another seed would change the program's layout.
  *
  * The C library has an arena per thread, which it finds by thread-local memory. One more real
- * thread prepares the recording and then waits for ever. All that this library allocates later it
- * allocates with that thread's thread-local memory. The linker (--wrap) redirects this library's
- * calls of malloc() and the like to this file.
+ * thread prepares the recording and then waits for ever. Later this library allocates everything
+ * with the thread-local memory of that thread. The linker (--wrap) redirects this library's calls
+ * of malloc() and the like to this file.
  */
 #include "private.h"
 

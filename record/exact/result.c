@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The result, in the format of a recording in the emulator: the model's lines and, for names, the
- * program's mappings, threads and objects. Each file has a temporary name until it is complete.
+ * Writes the result in the format of a recording in the emulator: the model's lines and, for names,
+ * the program's mappings, threads and objects. Each file has a temporary name until it is complete.
  */
 #include <fcntl.h>
 #include <jansson.h>

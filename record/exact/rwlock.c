@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Reader-writer locks. Readers add themselves to a word, and leave it by a compare-and-swap, as in
- * glibc. A reader that finds a writer takes itself out and waits until the count of releases
- * changes.
+ * Implements reader-writer locks. A reader adds itself to a word, and leaves it by a
+ * compare-and-swap, as in glibc. A reader that finds a writer leaves the word and waits until the
+ * count of releases changes.
  *
  * A writer stores its identity where glibc does. As in glibc, a thread that would wait for itself
  * gets EDEADLK.

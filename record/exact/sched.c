@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which thread each CPU runs.
+ * Decides which thread each CPU runs.
  *
- * A thread stays on its CPU. When it is created it gets the CPU with the fewest threads, of those
- * that it may use. So no new thread shares a CPU while another CPU that it may use has no thread.
- * Threads of one CPU take turns. A thread that waits leaves the CPU at once; otherwise its turn
- * ends after EXACT_SLICE. A switch takes EXACT_CHANGE cycles and does not change the caches.
+ * A thread stays on its CPU. A new thread gets the CPU with the fewest threads, of those that it
+ * may use. So it shares a CPU only if each CPU that it may use has a thread. Threads of one CPU
+ * take turns. A thread that waits leaves the CPU at once; otherwise its turn ends after
+ * EXACT_SLICE. A switch takes EXACT_CHANGE cycles and does not change the caches.
  *
  * A thread that another thread binds to other CPUs goes there at once if it waits. Otherwise it
  * goes when it next lets others catch up.
  *
- * A thread's instructions are counted in exact_ran. sched_work() adds them to its clock before
- * anything that another thread can see.
+ * A thread's instructions are counted in exact_ran. sched_work() adds them to the CPU's clock
+ * before anything that another thread can see.
  */
 #include <errno.h>
 #include <stdlib.h>

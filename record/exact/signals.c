@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for signals, for example where one thread handles all of them, and
- * pthread_kill(). A waiting thread polls the signals that it was sent, then those that are pending
- * in the kernel.
+ * Implements sigwait(), with which one thread may handle all signals, and pthread_kill(). A waiting
+ * thread polls the signals that it was sent, then those that are pending in the kernel.
  */
 #include <errno.h>
 #include <signal.h>

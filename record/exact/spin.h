@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* spin.h - threads in a loop that waits for something that no thread can do any more. */
+/* spin.h - finds threads in loops that no other thread can end any more. */
 #ifndef EXACT_SPIN_H
 #define EXACT_SPIN_H
 

@@ -2,9 +2,9 @@
 /*
  * One thread of the host executes all threads, so the kernel has one alternative stack for them.
  * That stack is this library's (fatal.c). No handler of the program runs on it, because the
- * handlers of two threads may overlap. The handler of a fault copies its frame to the stack that
- * the program chose and returns to the kernel, and the thread goes on there. The copied frame leads
- * back to the fault.
+ * handlers of two threads may overlap. For a fault this library copies the signal frame to the
+ * stack that the program chose, and returns to the kernel. The thread continues on the chosen
+ * stack, and the copied frame leads back to the fault.
  *
  * A stack of less than ENOUGH bytes is too small for this library, so its thread gets a larger one.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A program may read the processor's time-stamp counter instead of a clock. No hook sees that, so
- * the file of blocks says where these instructions are. Each is replaced by an invalid instruction,
- * and the handler of SIGILL returns the machine's cycles.
+ * A program may read the processor's time-stamp counter instead of a clock. No hook sees such a
+ * read, so the file of blocks lists the instructions that read the counter. Each is replaced by an
+ * invalid instruction, and the handler of SIGILL returns the machine's cycles.
  *
- * Nothing else of the program changes: ud2 fits into the place of rdtsc and rdtscp, because they
- * have at least its two bytes. They change no flags, and only the registers of their results.
+ * Nothing else of the program changes: ud2 has two bytes, rdtsc has as many, and rdtscp more. They
+ * change no flags, and only the registers of their results.
  *
  * Linux can make the instruction itself fault (PR_SET_TSC). This library does not use that, because
  * the vDSO's clocks and away.c read the counter far more often than the program does.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* stamps.h - the time-stamp counter that the program reads is the simulated machine's. */
+/* stamps.h - makes the program read the simulated machine's time-stamp counter. */
 #ifndef EXACT_STAMPS_H
 #define EXACT_STAMPS_H
 

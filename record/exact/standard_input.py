@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The standard input of the runs of a program, which all read the same."""
+"""Gives all runs of a program the same standard input."""
 
 import os
 import select

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The beginning and the end of a recording. The command starts the program with the environment
- * variable SCHEDSHARD_EXACT; without it the program runs as always. The variable holds four paths:
- * the settings (record/plugin/watch.h), the file of names, the file of blocks, the folder of the
+ * Begins and ends a recording. The command starts the program with the environment variable
+ * SCHEDSHARD_EXACT; without it the program runs as always. The variable holds four paths: the
+ * settings (record/plugin/watch.h), the file of names, the file of blocks, the folder of the
  * machine's files. Two words follow: the seed, and 'stacks' or 'none'.
  *
  * The recording begins when the first instrumented file calls __tsan_init() after this library's

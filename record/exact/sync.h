@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sync.h - locks and the like. Their files are compiled with instrumentation, as the program is, so
- * the accesses in these functions cost what the program's do.
+ * sync.h - locks and other objects for which threads wait. These files are compiled with
+ * instrumentation, as the program is, so their accesses cost what the program's do.
  *
  * Our locks are laid out inside the C library's types (pthread_mutex_t and so on). A member that an
- * initialiser may set to something other than 0, such as a mutex's kind, is where glibc 2.34 and
- * later has it on x86-64. The other members are in the type's first bytes, except for some of a
- * rwlock. So objects that the C library has initialised work here.
+ * initialiser sets to other than 0, such as a mutex's kind, is where glibc 2.34 and later has it on
+ * x86-64. The other members are in the type's first bytes, except for some of a rwlock. So objects
+ * that the C library has initialised work here.
  */
 #ifndef EXACT_SYNC_H
 #define EXACT_SYNC_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * alarm(), setitimer(), timer_create() and timerfd_create(): each timer is an alarm of the machine.
- * It sends a signal as kill() does, but at the machine's time, and wakes the signal's thread then.
- * A timer that is a file is an eventfd, to which this library adds expirations. So read(), poll()
- * and epoll need nothing else. A timer that calls a function has a thread that waits and calls.
+ * Implements alarm(), setitimer(), timer_create() and timerfd_create() by alarms of the machine. A
+ * timer sends a signal as kill() does, at the machine's time, and wakes the signal's thread. A
+ * timer that is a file is an eventfd, to which this library adds expirations. So read(), poll() and
+ * epoll need nothing else. A timer that calls a function has a thread that waits and calls.
  *
  * Times are in nanoseconds, because the engine's picoseconds only reach 53 days. A later timer
  * stays armed and never expires.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * timers.h - timers that send signals, and those that are files, on the machine's clock. Used only
- * while the kernel dispatches system calls (dispatch.c).
+ * timers.h - timers that send signals, and those that are files, on the machine's clock. They are
+ * used only while the kernel dispatches system calls (dispatch.c).
  */
 #ifndef EXACT_TIMERS_H
 #define EXACT_TIMERS_H

@@ -5,9 +5,9 @@
  * would run again. So a timer on the host's CPU time interrupts this code, and others run for some
  * of the machine's time.
  *
- * When: the thread has called no hook for SURE_NS, and registers and stack have matched those of an
- * earlier tick OFTEN times. Then the code is a loop that waits. A loop that counts its rounds, or a
- * long calculation, changes them at each tick. Such code is interrupted after LONG_NS. From then on
+ * When: the thread has called no hook for SURE_NS, and its registers and stack have matched those
+ * of an earlier tick OFTEN times. Then the code is a loop that waits. A loop that counts its
+ * rounds, or a long calculation, matches at no tick, and is interrupted after LONG_NS. From then on
  * the place is known, and the next wait there is interrupted at the first tick. A calculation only
  * loses its place in the order of threads.
  *
@@ -18,7 +18,7 @@
  * The host decides when a tick comes, so such runs differ, and the report says so.
  *
  * The run ends if a thread has repeated a state for TURNS_ENDLESS turns, no thread has executed
- * anything with instrumentation meanwhile, and all others only wait. Then nothing new can happen.
+ * anything new meanwhile, and all others only wait.
  */
 #include "turns.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* turns.h - code without instrumentation that does not end while other threads cannot run. */
+/* turns.h - lets other threads run while code without instrumentation does not end. */
 #ifndef EXACT_TURNS_H
 #define EXACT_TURNS_H
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Changes of user or group. The kernel keeps both per thread, so the C library interrupts all real
- * threads but the caller, and waits until each one has changed. The model does not see real
- * threads, so this wait happens in the kernel. The C library must see the first real thread, which
- * executes everything, as the caller. Otherwise that thread would have to interrupt itself, and the
- * C library would wait for ever.
+ * Changes the user or group. The kernel keeps both per thread, so the C library interrupts all real
+ * threads but the caller, and waits until each has changed. The model does not see real threads, so
+ * the wait happens in the kernel. The C library must see the first real thread, which executes
+ * everything, as the caller. Otherwise it would wait for ever for that thread.
  */
 #include <errno.h>
 #include <grp.h>

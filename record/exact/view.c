@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine that the program sees. All functions of the C library that report CPUs report the
+ * Shows the machine to the program. All functions of the C library that report CPUs report the
  * machine's, and the files of /sys and /proc are those that machine_view.py has written.
  */
 /* This file defines both names of open(); the compiler must not replace one by the other. */

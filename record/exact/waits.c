@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Semaphores, barriers, spinlocks, and once-only calls. */
+/* Implements semaphores, barriers, spinlocks and pthread_once(). */
 #include <semaphore.h>
 
 #include "cancel.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The instrumentation reports where each function was called, and when it returns. longjmp() skips
- * returns. So a function counts as ended when another function with a frame above its own is
- * entered.
+ * returns. So a call counts as ended when a function is entered whose frame lies above the call's.
  *
  * A call from this library starts a thread or a handler, and is not a call of the program.
  */

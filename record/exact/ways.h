@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* ways.h - each thread's calls of functions that 'schedshard cc' compiled, if stacks are on. */
+/* ways.h - records each thread's calls of functions that 'schedshard cc' compiled, for --stacks. */
 #ifndef EXACT_WAYS_H
 #define EXACT_WAYS_H
 

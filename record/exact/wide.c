@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Atomic operations of 16 bytes. With -fsanitize=thread compilers call the functions __tsan_*,
- * otherwise those of libatomic. Each is a compare-and-swap loop of cmpxchg16b, even the load, as in
- * libatomic on a CPU without atomic 16-byte loads. So each is one locked operation of the model.
- * Nothing else runs between that operation and the change of the words.
+ * otherwise those of libatomic; this file implements both. Every function uses cmpxchg16b, in a
+ * loop unless it is a load or a compare-and-swap. The load uses it as well, as in libatomic on a
+ * CPU without atomic 16-byte loads. So the model counts each function as one locked operation
+ * (lines_locked(), which may switch threads). No other thread runs between that call and the
+ * cmpxchg16b.
  *
  * For sizes that no instruction supports, libatomic's functions are called, which use locks.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Calls that wait until another side takes what is written, as the writer of a full pipe does, and
- * connect(). A pipe with room takes PIPE_BUF bytes at once, so longer data is written in parts of
- * that size. A socket takes what it can (MSG_DONTWAIT).
+ * Calls that write wait until the other side takes the data, such as the reader of a full pipe; so
+ * does connect(). A pipe with room takes PIPE_BUF bytes at once, so longer data is written in parts
+ * of that size. A socket takes what it can (MSG_DONTWAIT).
  */
 #include <errno.h>
 #include <fcntl.h>
