@@ -8,9 +8,9 @@
  * previous one. A locked operation and a fence wait for the previous one by themselves.
  *
  * An addition of two registers takes one cycle on every core of the last twenty years. So its time
- * is the current length of a cycle. (That of an addition of a constant is not: some cores do it
- * while renaming.) Turbo may change the length during the run, so it is sampled before and after
- * each operation, whose time is divided by the mean of both samples.
+ * is the current length of a cycle. (An addition of a constant may take no time, because some cores
+ * perform it while renaming.) Turbo may change the length during the run. So the program samples it
+ * before and after each operation, and divides the operation's time by the mean of both samples.
  */
 #include <errno.h>
 #include <pthread.h>

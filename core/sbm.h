@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded bitmap: one bit per CPU, atomic, any writer. The bits of one shard share a word, on a
- * cache line of the shard's own, on its home node.
+ * The sharded bitmap has one atomic bit per CPU, which any thread may write. The bits of a shard
+ * share a word, on a cache line of the shard's own, on its home node.
  *
  * Concurrency: sbm_alloc() and sbm_destroy() exclude everything else. All other calls may overlap.
  *

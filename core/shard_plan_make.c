@@ -4,11 +4,11 @@
  * those of a package and node, and so on. shard_plan_cut() cuts an LLC, or its part in a node,
  * between units. A unit is an L2 cluster that fits a shard, else a core that does, else one CPU. No
  * unit exceeds the cap, so no shard does. A shard ends at its fair share of the rest of the LLC. If
- * that is in the middle of a unit, the shard ends after the unit if it fits, else before it. So
- * sizes differ by about one unit.
+ * that point is inside a unit, the shard ends after the unit if the unit fits, else before the
+ * unit. So sizes differ by about one unit.
  *
  * A second sort orders each shard's records by CPU number. Consecutive numbers form a run, so no
- * other order has fewer runs. A record's index is its place in the array. Its position is the
+ * other order has fewer runs. A record's index is its place in the array, and its position is the
  * distance from the shard's first record.
  *
  * The plan is one block of memory: the struct, then the tables, each on separate lines.

@@ -11,9 +11,9 @@
  *   S4  occupied clear: set it       C4  load line; not 0: set "occupied"
  *   S5  full barrier                 C5  clear "cleaning"
  *
- * Atomic operations on one 64-bit word make all changes. So the changes have one order, and a later
- * load never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a
- * later C2 can clear it.
+ * All changes are atomic operations on one 64-bit word, so they have one order, and a later load
+ * never sees an earlier value. If S3 sees "occupied" clear, S4 sets it. In both cases only a later
+ * C2 can clear it.
  *
  * Take the first C2 after S3 saw or S4 set "occupied". By C1 "cleaning" is set from before this C2
  * until its cleaner's C5. S3 (or S4) comes before C2 in the word's order. So S2 and C3 make C4 see

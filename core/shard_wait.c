@@ -17,8 +17,8 @@
  * their counts. So a noted line is always counted, because W2 counts it first. While a waiter is in
  * a line, nobody can remove the note.
  *
- * Each change of the count also changes its upper half. If the count is 1 before and after
- * K4 finds that the waker's own line is noted, no other line was counted, and K4 ends.
+ * Each change of the count also changes its upper half. If the count is 1 before and after K4 finds
+ * that the waker's own line is noted, no other line was counted, and K4 ends.
  *
  * If K3 or K4 does not see W1 and W2, the two full barriers make W4 see K1 (store buffering). That
  * also holds if another waiter did W2, which then comes before W1. If K3 and K4 see W1 and W2,
@@ -44,8 +44,8 @@
  * for that store. Once A1 is visible, what a put gives to the waiter was never free, so nobody can
  * take it first.
  *
- * For join, claim, leave and put on epyc-9654-2s the model predicts 194, 1,840 and 27,200 ns with
- * 2, 16 and 192 threads. With a total of all waiters in place of notes: 153, 3,060 and 37,100 ns.
+ * With 2, 16 and 192 threads on epyc-9654-2s the model predicts 194, 1,840 and 27,200 ns for join,
+ * claim, leave and put. A total of waiters in place of notes would take 153, 3,060 and 37,100 ns.
  */
 #include "shard_lines.h"
 #include "shard_signal.h"

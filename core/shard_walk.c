@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * There are two ways to walk. Dense: go from shard to shard with shard_near_next() and gather the
- * mask's bits of each. Sparse: look at each allowed CPU, collect the shards with their words, and
- * sort them by shard_near_rank(), which gives the same order. With 48 runs (384 CPUs) a dense walk
- * over 16 adjacent CPUs takes 1,450 instructions, a sparse one 1,230. With 48 runs a sparse walk is
- * cheaper for up to 19 adjacent or 7 random CPUs; with 12 runs, for up to 8 adjacent or 4 random
- * ones. For 16 random CPUs a sparse walk takes 3,120 instructions, a dense one 1,690.
+ * A dense walk goes from shard to shard with shard_near_next(), and gathers the mask's bits of each
+ * shard. A sparse walk looks at each allowed CPU, and collects the shards with their words. It
+ * sorts the shards by shard_near_rank(), which gives the same order. With 48 runs (384 CPUs) a
+ * dense walk over 16 adjacent CPUs takes 1,450 instructions, a sparse walk 1,230. With 48 runs a
+ * sparse walk is cheaper for up to 19 adjacent or 7 random CPUs; with 12 runs, for up to 8 adjacent
+ * or 4 random ones. For 16 random CPUs a sparse walk takes 3,120 instructions, a dense one 1,690.
  *
- * Both give every allowed possible CPU exactly once. Dense: each CPU is in one run of one shard.
- * Sparse: each is one bit of one word of the mask, read once. The walk reads the mask once to count
- * and once more to collect. If the mask grew in between, @stop may be too small; the walk then
- * becomes dense, and loses no CPU.
+ * Both walks visit every allowed possible CPU exactly once. In a dense walk each CPU is in one run
+ * of one shard. In a sparse walk each CPU is one bit of one word of the mask, which the walk reads
+ * once. The walk reads the mask once to count and once more to collect. If the mask grew in
+ * between, @stop may be too small; the walk then becomes dense, and loses no CPU.
  */
 #include "shard_walk.h"
 #include "shard_mask.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why a cache's thread and a thief never take the same slot, without a locked instruction of the
- * former (the protocol THE of Cilk's deques, with an asymmetric barrier):
+ * Why a cache's thread and a thief never take the same slot, although the thread executes no locked
+ * instruction (protocol THE of Cilk's deques, with an asymmetric barrier):
  *
  *   The cache's thread:                 A thief, one at a time in a set:
  *
@@ -16,16 +16,16 @@
  * so C3 sees T1 or T3 sees C1 (store buffering). So at most one of the two takes the slot. If both
  * leave, the slot stays in the cache. If the thread has put another slot at that place before T3,
  * the thief takes that one. A put during a theft does not overwrite a place that the thief may
- * read. When the thread looks at @head, it grants itself puts up to SLOT_CACHE_MAX places after it.
- * If a thief has stored T1 and then leaves, the last of these lies SLOT_CACHE_MAX places after the
- * first slot. The thief reads that slot, whose place is used again SLOT_CACHE_RING places later.
+ * read. When the thread looks at @head, it grants itself puts into the next SLOT_CACHE_MAX places.
+ * If it sees T1 of a thief that then leaves, the last of these places is SLOT_CACHE_MAX after the
+ * first slot. The thief reads the first slot, whose place is reused SLOT_CACHE_RING places later.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
  * slot_cache_free() takes the lock, from a cache to the set. A cache's thread that left at C3
  * becomes a thief itself, if it finds no other slot. Once the set has had a cache, all claims that
- * find nothing become thieves. They do not first look whether there is still a cache. The last
- * cache could be freed at that moment, while its slots are neither in the cache nor in the set.
+ * find nothing become thieves. They do not first look whether a cache exists. While the last cache
+ * is being freed, its slots may be neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

@@ -9,7 +9,7 @@
  * There are two kinds of sets. In one the homes stay. In the other a slot's home follows its last
  * user, because slot_put_near() makes the CPU's shard the home. The second kind is for slots that
  * one core claims and another one puts, such as the tags of requests that complete on another core.
- * It has one bit per slot in each shard, and a pointer for each 64 of these bits.
+ * A set of the second kind has one bit per slot in each shard, and a pointer per 64 of these bits.
  *
  * Concurrency: slot_set_alloc() and slot_set_destroy() exclude everything else. One slot_set_grow()
  * at a time. All other calls may overlap, also with a slot_set_grow(). No two claims get the same

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Structures for this machine: a plan from plans.c, and an allocation. Errors are in errno. */
+/* Makes structures for this machine: gets a plan of plans.c and allocates. Errors are in errno. */
 #include <errno.h>
 #include "create.h"
 #include "internal.h"

@@ -2,8 +2,8 @@
 /*
  * Error text and whole-file reading.
  *
- * An error text is one line. File names, keys and values of broken input end up in it. So the code
- * replaces every control character after formatting, in one place. A text that does not fit is
+ * An error text is one line, which may contain file names, keys and values of broken input. So the
+ * code replaces every control character after formatting, in one place. A text that does not fit is
  * marked, and cut off after a whole character, because half a UTF-8 sequence is not printable.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Complete topologies, from records that leave some levels unknown.
+ * Completes topologies whose records leave some levels unknown.
  *
  * shard_plan_build() accepts each topology of fill(). An invented LLC contains CPUs of one package
  * and node only. An invented package belongs to a node of which no CPU knows the package, and an

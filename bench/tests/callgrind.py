@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Instructions of a program under valgrind: exact, whatever else the machine does."""
+"""Counts a program's instructions under valgrind, exactly, whatever else the machine does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-live as a program: the form of its output, its errors, its limit; not its times."""
+"""Tests the program schedshard-live: its output's form, its errors and --limit, but no times."""
 
 from __future__ import annotations
 

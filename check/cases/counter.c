@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real sharded counter: the guarantees of shard_counter.h in paired use, and an attach while
- * other CPUs count.
+ * The real sharded counter must keep the guarantees of shard_counter.h in paired use, also during
+ * an attach while other CPUs count.
  */
 #include "port.h"
 

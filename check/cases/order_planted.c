@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/shard_counter.c and core/cpu_counter.c without one kind of ordering, under the memory model
- * "weak". This file is compiled once per kind (meson.build); port_explore/port.h removes that kind.
+ * Tests core/shard_counter.c and core/cpu_counter.c under the memory model "weak". meson.build
+ * compiles this file for both, with their releases and without (port_explore/port.h).
  */
 #include "port.h"
 

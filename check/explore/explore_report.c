@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The text is made from the JSON, so both say the same. All figures except the time repeat exactly
- * from run to run.
+ * The text is made from the JSON, so text and JSON agree. All figures except the time repeat
+ * exactly from run to run.
  */
 #include "explore_report.h"
 

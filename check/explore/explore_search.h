@@ -7,7 +7,7 @@
  *   states  | every reachable state once               | explore_states.c
  *   brute   | every execution                          | explore_states.c
  *
- * Both find every possible outcome and every violation; the tests compare them.
+ * Both searches find every possible outcome and every violation; the tests compare their results.
  */
 #ifndef SIM_EXPLORE_SEARCH_H
 #define SIM_EXPLORE_SEARCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* explore_symbols.h - from addresses in this program to functions and source lines. */
+/* explore_symbols.h - translates addresses in this program to functions and source lines. */
 #ifndef SIM_EXPLORE_SYMBOLS_H
 #define SIM_EXPLORE_SYMBOLS_H
 

@@ -3,7 +3,7 @@
 """Litmus tests: each model allows exactly the outcomes that it is known to allow.
 
 Usage: explore_litmus.py EXPLORER. Outcomes are the values of the results in the order in which the
-case names them. All three searches must find the same set.
+case names them. Both searches must find the same set.
 """
 
 from __future__ import annotations

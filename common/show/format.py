@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Numbers as people read them."""
+"""Formats numbers as people read them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The one kind of table: on a terminal, which may be narrow, and on a page."""
+"""The only kind of table: a terminal, which may be narrow, and a page can show it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The level at which each CPU of a root domain runs, and the search for those
- * at the lowest one: a byte per CPU, in the order of caches (cpu_slot.h).
+ * Keeps the level of each CPU of a root domain as a byte, in the order of
+ * caches (cpu_slot.h). Searches for CPUs at the lowest level.
  *
  * The CPU's run-queue lock serialises stores of its byte. A byte is one
  * location, so a search sees a CPU that changes at its old or its new level,
@@ -18,8 +18,8 @@
  *			P2 full barrier
  *			P3 search
  *
- * P1 changes no mark if the queue is overloaded already, so P2 cannot depend on
- * that. F2 is in rto_others(), P2 in push_rt_task().
+ * P1 changes no mark if the queue is overloaded already, so P2 must not depend
+ * on a change of the mark. F2 is in rto_others(), P2 in push_rt_task().
  */
 
 #define LEVEL_INVALID 127 /* above all others: never found */

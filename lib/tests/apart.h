@@ -2,7 +2,7 @@
 /*
  * apart.h - the plans of machines that are trees of files, for tests.
  *
- * The plans of a process stay until it ends, so that each test has a separate process.
+ * The plans of a process stay until the process ends, so each test has a separate process.
  */
 #ifndef APART_H
 #define APART_H

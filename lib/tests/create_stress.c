@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that create for this machine at the same time, the first ones included. Each thread finds
- * the one plan complete.
+ * Threads create structures for this machine at the same time, also the first ones of the process.
+ * All threads find the same complete plan.
  */
 #include "create.h"
 #include "threads.h"

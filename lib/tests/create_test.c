@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Sets, maps and counters for this machine, on machines that are trees of files.
- */
+/* Sets, slots and counters for this machine, on machines that are trees of files. */
 #include "apart.h"
 #include "../create.c" /* NOLINT(bugprone-suspicious-include) */
 

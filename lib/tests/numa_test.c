@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The library's port_alloc(), on this machine and, compiled with a made-up tree, on one with two
- * nodes. The test runs the whole path down to the system call, which refuses nodes that do not
- * exist. The test harness is not linked, since its port_alloc() would replace this one.
+ * Tests the library's port_alloc() on this machine and, compiled with a made-up tree, on a machine
+ * with two nodes. The test runs the whole path down to the system call, which refuses nodes that do
+ * not exist. The test harness is not linked, since its port_alloc() would replace this one.
  */
 #include <errno.h>
 #include <linux/mempolicy.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * CPUs that come and go under a plan: online, plugged in, allowed.
- */
+/* Plans of machines whose CPUs go online or offline, are plugged in, or become forbidden. */
 #include "apart.h"
 #include "create.h"
 #include "threads.h"

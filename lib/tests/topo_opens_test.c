@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * The number of files that the start of a program opens: a few per cache and core, none per CPU.
- */
+/* A program opens a few files per cache and core when it starts, and no files per CPU. */
 #include <fcntl.h>
 #include <string.h>
 #include "shapes.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A user's program: with -DSCHEDSHARD_CHECKED, with libschedshard-checked.so in front (PRELOADED),
- * or with -fsanitize=thread and a library without. The first two must end at each misuse, with a
- * line that says where. In the last threads hand plain data over by claims and puts: a report of a
- * race fails the test.
+ * A user's program in three forms. With -DSCHEDSHARD_CHECKED, and with libschedshard-checked.so
+ * preloaded (PRELOADED), the program must end at each misuse with a line that says where. With
+ * -fsanitize=thread (and a library without it) threads hand plain data over by claims and puts, and
+ * a report of a race fails the test.
  */
 #include <pthread.h>
 #include <signal.h>

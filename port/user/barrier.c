@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The heavy barrier: membarrier() interrupts the CPUs that run threads of this process. A thread
- * that does not run has passed a full barrier in the scheduler. The process registers once; a
- * forked child inherits that.
+ * that does not run has passed a full barrier in the scheduler. The process registers once, and a
+ * forked child inherits the registration.
  */
 #include <linux/membarrier.h>
 #include <pthread.h>

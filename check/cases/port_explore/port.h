@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The port of core/ to the explorer. It is the simulated machine's port, except that every barrier
- * is a call. So the model chosen on the command line decides what the barrier orders. The model is
- * also notified of each index computed from a word's bits, see explore_weak.c.
+ * is a call. So the model chosen on the command line decides what a barrier orders. The model is
+ * also notified of each index that is computed from a word's bits, see explore_weak.c.
  *
  * For planted bugs WITHOUT_RELEASE removes releases.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The properties of every plan, checked CPU by CPU against its topology, for all shapes and for
- * random machines. Some of these are impossible: the plan must refuse them for a reason that the
- * test confirms by looking at all pairs of CPUs.
+ * random machines. Some random machines are impossible: shard_plan_build() must refuse them for a
+ * reason that the test confirms by looking at all pairs of CPUs.
  */
 #include "shapes.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that claim and put. The owner of a slot counts by plain stores: two owners at once are a
- * data race for ThreadSanitizer, and lose an update.
+ * Threads claim and put slots. The owner of a slot counts by plain stores, so two owners at once
+ * lose an update, and are a data race for ThreadSanitizer.
  */
 #include "shapes.h"
 #include "slot_cache.h"

@@ -2,7 +2,7 @@
 /*
  * Each documented way to hand data over from thread to thread. The data are plain, so that a way
  * without release or acquire is a data race for ThreadSanitizer. With UNORDERED the first way uses
- * barriers instead, which ThreadSanitizer does not know: it must report a race.
+ * barriers instead, which ThreadSanitizer does not know, so ThreadSanitizer must report a race.
  */
 #include "claim_wait.h"
 #include "ordered.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The harness, and a stand-in for port_alloc() and port_free() that is stricter than any real one.
- * It knows every block's size and refuses to free it with another size. It counts allocated bytes.
- * It fails on demand, so that tests cover every out-of-memory path. A block ends with its last
- * byte, not with its line, so that the address sanitizer sees an access of one element too many.
+ * The stand-in refuses to free a block with another size. It counts bytes, and fails on demand, so
+ * that tests cover every out-of-memory path. A block ends with its last byte, not with its line, so
+ * that the address sanitizer sees an access of one element too many.
  */
 #include "test.h"
 

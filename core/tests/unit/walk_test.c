@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The walk over allowed CPUs in single cases: which of two ways it takes. core/tests/model checks
- * that both visit the same shards. Only costs differ, so no other test sees a wrong choice.
+ * Tests which of two ways a walk over allowed CPUs takes. core/tests/model checks that both ways
+ * visit the same shards. Only their costs differ, so no other test sees a wrong choice.
  */
 #include "shapes.h"
 #include "shard_walk.h"

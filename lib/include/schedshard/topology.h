@@ -10,8 +10,8 @@
  * invented LLC, so that all others keep their LLCs. If no CPU's caches are known, none has an LLC,
  * and the plan falls back to nodes or packages.
  *
- * Numbers in the records: package and node as the source numbers them. llc, l2 and core count from
- * 0 without holes in topology order, thread within its core. -1: unknown.
+ * In the records package and node have the numbers of the source. llc, l2 and core count from 0
+ * without holes in topology order, and thread counts within its core. -1 means unknown.
  *
  * Concurrency: all functions may overlap; they share no state. A topology is constant from its
  * return until it is freed.

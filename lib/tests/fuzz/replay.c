@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Runs a fuzz target on files: its seeds, without clang. */
+/* Runs a fuzz target on its seeds, which are files, without clang. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "fuzz.h"
