@@ -316,7 +316,9 @@ def _param(entry: dict[str, Any]) -> Param:
         )
     takes = str(entry.get("takes", "number"))
     if takes not in TAKES:
-        raise ValueError(f"param '{name}' takes '{takes}': it must be {' or '.join(TAKES)}")
+        raise ValueError(
+            f"param '{name}' has takes = '{takes}': give {', '.join(TAKES[:-1])} or {TAKES[-1]}"
+        )
     if takes == "switch" and (value not in (0, 1) or low is not None):
         raise ValueError(f"param '{name}' is a switch: its value is 0 or 1, without a range")
     whole = all(isinstance(entry.get(key, 0), int) for key in ("value", "low", "high"))

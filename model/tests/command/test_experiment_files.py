@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Files of experiments: entries that several share, and mistakes."""
+"""The files of experiments: shared entries (`common = …`), and how mistakes are reported."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ WRONG = [
     ("ping-pong", 'variant = "read-inc"', 'variant = "read-ink"', "pair names 'read-ink'"),
     ("atomic-inc", 'machine = "epyc-zen4-vm-83"', 'machine = "xeon-8176-8s"', "of one machine"),
     ("ffmpeg-rt", 'takes = "switch"', 'takes = "yes"',
-     "param 'pinned' takes 'yes': it must be number or"),
+     "param 'pinned' has takes = 'yes': give number, switch or whole"),
     ("ffmpeg-rt", 'value = 1, takes = "switch"', 'value = 2, takes = "switch"',
      "param 'pinned' is a switch: its value is 0 or 1"),
     ("ffmpeg-rt", 'value = 1, takes = "switch"', 'value = 1, takes = "switch", low = 0, high = 1',
