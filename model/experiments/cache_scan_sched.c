@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Processes on CPUs. A CPU runs those of its queue in order, each until its run is over, but no
- * longer than a slice while others wait. When a process stops, and at each tick, the CPU accounts
- * its runtime, as Linux's fair class does. If the process has not scanned in this epoch, a tick
- * makes it scan on its way back to user space.
+ * Processes on CPUs. A CPU runs the processes of its queue in order, each until its run is over,
+ * but no longer than a slice while others wait. When a process stops, and at each tick, the CPU
+ * accounts its runtime, as Linux's fair class does. If the process has not scanned in this epoch, a
+ * tick makes it scan on its way back to user space.
  *
  * A process wakes where it ran, if that CPU is idle. Otherwise, or by chance (which stands for
  * interrupts, kernel threads and balancers), it wakes on an idle CPU of the same cache. If there is

@@ -5,8 +5,8 @@
  * from one reading of the time-stamp counter to the next, so it contains one such reading.
  *
  * One parameter is the time between two operations, that is, of the yield with its context switch.
- * It was not published, and the costs of contended layouts depend on it (latency = CPUs x service -
- * think time). It is uniform in [0.9, 1.1] x its mean, so that CPUs do not synchronise.
+ * That time was not published, and the costs of contended layouts depend on it (latency = CPUs x
+ * service - think time). It is uniform in [0.9, 1.1] x its mean, so that CPUs do not synchronise.
  *
  * The read side (readers_every > 0): one CPU in readers_every walks the whole set at tick rate, as
  * idle load balancing does.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * stress-ng --cyclic N --cyclic-policy fifo: one worker per CPU, not pinned, at the highest FIFO
- * priority. Each reads the clock, sleeps for a fixed time (clock_nanosleep(), relative), reads the
- * clock again and records how late it was. One such cycle is one bogo operation.
+ * priority. Each worker reads the clock, sleeps for a fixed time (clock_nanosleep(), relative),
+ * reads the clock again and records how late it was. One such cycle is one bogo operation.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * cyclictest -t -i200 -h 32 -m -p 95 -q: one thread per CPU, not pinned (-t without -a), all at
- * FIFO 95. Each sleeps until absolute times 200 us apart (clock_nanosleep() with TIMER_ABSTIME).
- * With a histogram the distance between the threads' intervals is 0. Latency: from the target time
- * until the thread has read the clock.
+ * FIFO 95. Each thread sleeps until absolute times 200 us apart (clock_nanosleep() with
+ * TIMER_ABSTIME). With a histogram the distance between the threads' intervals is 0. The latency is
+ * the time from the target time until the thread has read the clock.
  */
 #include <stdlib.h>
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pi_stress -g N/2: groups of three threads of rising FIFO priority on one CPU each, and one mutex
- * with priority inheritance. One round is one inversion, in these steps of each thread:
+ * pi_stress -g N/2. A group has three threads of rising FIFO priority, which are pinned to one CPU:
+ * low, med and high. low and high lock a mutex with priority inheritance. There are five barriers:
+ * LOOP, START and FINISH of all three threads, LOCKED of low and high, ELEVATE of low and med. One
+ * round is one inversion. In a round
  *
- * - all: ask "go on?" under the group's mutex; barrier loop, at which the last thread reads the
- *   flag that ends the program, under the mutex of all groups; barrier start.
- * - low: lock; barriers "locked" and elevate; unlock, boosted by high; barrier finish.
- * - med: barriers elevate and finish. Without the boost it would keep low from running forever.
- * - high: barrier "locked"; lock, which sleeps and lends its priority to low; unlock; finish.
+ * - all three first take a second, plain mutex of the group to ask "go on?", and meet at LOOP. The
+ *   last thread at LOOP then takes the mutex of all groups to read the flag that ends the program.
+ *   All meet at START.
+ * - low locks, meets at LOCKED and ELEVATE, unlocks while boosted by high, and meets at FINISH.
+ * - med meets at ELEVATE and FINISH. Without the boost it would keep low from running forever.
+ * - high meets at LOCKED, locks (sleeps, and lends its priority to low), unlocks, meets at FINISH.
  *
- * loop, start and finish are barriers of all three threads, "locked" of low and high, elevate of
- * low and med. Barriers are those of glibc: a counter, and a futex for threads that come before the
- * last one. The mutex of all groups is glibc's default mutex: a word, and a futex.
+ * Barriers are those of glibc: a counter, and a futex for threads that come before the last one.
+ * The mutex of all groups is glibc's default mutex: a word, and a futex.
  *
  * Each thread may run on only one CPU: no task is pushed or pulled, and no CPU is ever in the
  * overload set. CPUs share only the priority map, with a dozen or more level changes per round, and

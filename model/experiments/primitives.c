@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The experiments primitives and atomic-inc; the latter has one operation.
+ * Runs the experiments `primitives` and `atomic-inc`; `atomic-inc` has one operation.
  *
  * The time of an operation is what each thread sees: threads x time of the measured window /
  * operations in it. The mean of the times of single operations would be wrong: an owner that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* schedshard's layout without the flag: a pull looks at the waiting tasks of all shards. */
+/* schedshard's bytes for levels, with Linux's mask and counter of overloaded CPUs. */
 #define LAYOUT	     bytes_waiting
 #define RD_NAME	     "bytes-waiting"
 #define ROOT_DOMAIN  struct root_domain_bytes

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* choices.h - names of layouts, and the choices between them; see linux_rd.inc. */
+/* choices.h - the choices by which layouts differ (linux_rd.inc), and macros for names. */
 #ifndef LAYOUTS_CHOICES_H
 #define LAYOUTS_CHOICES_H
 

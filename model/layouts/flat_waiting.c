@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* schedshard's layout without topology: a byte per CPU in the order of CPU numbers. */
+/* As bytes_waiting.c, but the bytes are in the order of CPU numbers, not of caches. */
 #define LAYOUT	     flat_waiting
 #define RD_NAME	     "flat-waiting"
 #define ROOT_DOMAIN  struct root_domain_bytes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A group's number is that of its node or LLC; groups without a CPU have no lines. Bytes: positions
- * follow CPU numbers within the group, so two CPUs never share a byte. A plain store is enough,
- * because only one CPU writes each byte.
+ * A group's number is that of its node or LLC; groups without a CPU have no lines. A CPU's byte is
+ * at the CPU's position in its group, in the order of CPU numbers. So only one CPU writes each
+ * byte, and a plain store is enough.
  */
 #include "group_mask.h"
 

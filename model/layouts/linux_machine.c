@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine as core/sched/ sees it, in a separate file: arch_cpu_place() overrides a weak
- * function.
+ * Describes the machine to core/sched/. The file is separate, because arch_cpu_place() overrides a
+ * weak function.
  */
 #include "groups.h"
 #include "linux_sched.h"

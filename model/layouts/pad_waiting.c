@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Published patch 1, and a CPU is overloaded only while a task waits. */
+/* As pad.c, but a CPU is overloaded only while a pushable task cannot run there at once. */
 #define LAYOUT		       pad_waiting
 #define RD_NAME		       "pad-waiting"
 #define ROOT_DOMAIN	       struct root_domain_pad

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * rd_layouts.h - the layouts of the root domain, in the order of tables: LAYOUT (linux_rd.inc) and
- * the name of each. stock-waiting and bytes-waiting are the steps from stock to shard; pad-waiting
- * and flat-waiting are alternatives to these steps.
+ * rd_layouts.h - all layouts of the root domain, in the order in which tables of results show them.
+ * Each entry has the layout's LAYOUT and RD_NAME (linux_rd.inc). stock-waiting and bytes-waiting
+ * are the steps from stock to shard; pad-waiting and flat-waiting are alternatives to these steps.
  */
 #ifndef LAYOUTS_RD_LAYOUTS_H
 #define LAYOUTS_RD_LAYOUTS_H

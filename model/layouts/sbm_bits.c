@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Masks as bitmaps by topology, as proposed in answer to published patch 4; counters as in stock.
+ * Masks are sharded bitmaps, as proposed in answer to published patch 4; counters are as in stock.
  */
 #define LAYOUT		       sbm_bits
 #define RD_NAME		       "sbm-bits"

@@ -8,7 +8,7 @@
  * takes the lock of that CPU's run queue. A fork or exec allocates a record in the memory of every
  * possible CPU. It zeroes the record and stores the epoch of that CPU's run queue.
  *
- * Only the lock's holder reads and writes both words; no other ordering is needed.
+ * Only the lock's holder reads and writes runtime and epoch; no other ordering is needed.
  *
  * The functions are inline because each access is simulated: in a separate file the compiler would
  * load some words twice.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Linux 6.12, but a CPU is overloaded only while a pushable task cannot run there at once. */
+/* As stock.c, but a CPU is overloaded only while a pushable task cannot run there at once. */
 #define LAYOUT		       stock_waiting
 #define RD_NAME		       "stock-waiting"
 #define ROOT_DOMAIN	       struct root_domain_stock

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The pool of claim_slots.c as a ring of Concurrency Kit, for many producers and consumers. This is
- * the code of the installed ck_ring.h itself. On the simulated machine CK's builtins replace its
- * assembly, and cpu_relax() its pause, which the builtins leave out.
+ * the code of the installed ck_ring.h itself. On the simulated machine CK's builtins replace CK's
+ * assembly. The builtins lack the pause, so cpu_relax() replaces it.
  */
 #ifdef WITH_CK
 #if defined(__SANITIZE_THREAD__)

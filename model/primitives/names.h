@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* names.h - all primitives in the order of tables: the structure in C and its name. */
+/* names.h - all primitives, in the order of tables. An entry has the C structure and the name. */
 #ifndef PRIMITIVES_NAMES_H
 #define PRIMITIVES_NAMES_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The counters of core/: a locked increment on the line of the caller's shard, and a plain one on
- * the line of its CPU.
+ * Two counters of core/. One takes a locked increment on the line of the caller's shard. The other
+ * takes a plain increment on the line of the caller's CPU.
  */
 #include "primitive.h"
 #include "cpu_counter.h"

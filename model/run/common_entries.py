@@ -6,7 +6,7 @@ these entries of the common file, in this order. The name "..." stands for all e
 that the experiment does not name. So a new layout of the root domain is in all experiments of the
 RT class. An entry with ``name`` takes missing keys from the common entry of that name, except the
 range if the entry has a value. The same holds for ``[[metric]]`` and ``[[variant]]``. A common file
-may itself say ``common``: it has the entries of that file as well.
+may itself say ``common``, and then has the entries of that second file as well.
 """
 
 import hashlib

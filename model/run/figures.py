@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Variants of an experiment that has several published figures."""
+"""Compares an experiment's several figures of each variant with the published figures."""
 
 import math
 from collections.abc import Mapping

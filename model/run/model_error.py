@@ -5,7 +5,7 @@ The interval of the machine's unknown inputs must grow by a factor to contain a 
 score of a point is the logarithm of that factor. The model's error is a quantile of scores, as in
 conformal prediction, which assumes no distribution of errors.
 
-Only curves on which no number of the model was chosen count, because a fit makes residuals small.
+A curve counts only if no number of the model was chosen on it, because a fit makes residuals small.
 Errors of one machine are correlated, so each machine has the same weight within its kind. A kind
 with few machines says little about itself, so all other kinds together count as PRIOR machines.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The score of predictions of whole workloads: pairs that others published, beside predictions.
+"""Scores predictions of whole workloads against pairs that others published.
 
-A pair is what somebody measured before and after one change. Its effect is the ratio of operations
-per second, after to before. The error is the factor between the predicted and the published effect.
-machines/published/whole.toml has the pairs, whole-predicted.toml the predictions. All texts that
-state this score take it from whole_sentence().
+A pair is what somebody measured before and after one change. The effect of a pair is the ratio of
+operations per second, after to before. The error is the factor between the predicted and the
+published effect. machines/published/whole.toml has the pairs, whole-predicted.toml the predictions.
+All texts that state this score take it from whole_sentence().
 """
 
 import math

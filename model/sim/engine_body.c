@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The calls of a body other than accesses: its clock, computing, interrupts, observers (sim.h). */
+/* The functions that a body calls (sim.h): clock, computing, interrupts, observers. */
 #include <stdlib.h>
 
 #include "engine.h"

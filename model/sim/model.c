@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The free parameters of the protocol. Each has one default, which is below with its source; a
- * machine's [protocol] table overrides it.
+ * The free parameters of the protocol. Each parameter has one default, which is below with its
+ * source; a machine's [protocol] table overrides the default.
  */
 #include "model.h"
 

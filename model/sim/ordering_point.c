@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The ordering point of a line: how requests arrive, which one is picked, and the latency of its
- * transfer. line_latency() adds that up.
+ * transfer, which line_latency() adds up.
  *
  * A transaction blocks its line until it is complete. The ordering point picks a request at time g.
  * The owner gives the line up at

@@ -4,9 +4,9 @@
  * it runs out of tasks. A CPU balances at its own tick; the idle load balancer does so for CPUs
  * without a tick.
  *
- * Why a task is never on two queues, nor lost: a balance takes it off its queue under that queue's
- * lock. Then the balance puts it on the other queue under the other queue's lock. In between the
- * task is on no queue. It is runnable then, so no waker touches it.
+ * Why a task is never on two queues, nor lost: a balance takes the task off one queue under that
+ * queue's lock. Then the balance puts the task on the other queue under the other queue's lock. In
+ * between the task is on no queue. It is runnable then, so no waker touches it.
  *
  * A balance does not take the running task of a queue. If only moving a running task would help, in
  * several rounds in a row, the balancer requests the task from its CPU (active balancing).

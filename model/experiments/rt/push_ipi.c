@@ -4,8 +4,8 @@
  * sends one interrupt, which travels from one overloaded CPU to the next; each CPU on its way
  * pushes its tasks.
  *
- * The layout keeps the state of the walk, and its file says why no request is lost. A request
- * starts a walk, or makes a walk under way begin another round. The walk is one interrupt.
+ * A request starts a walk, or makes a walk under way begin another round. The layout keeps the
+ * state of the walk, and the layout's file says why no request is lost.
  *
  * A CPU that knows which queues have tasks for it sends an interrupt to each of these queues' CPUs
  * instead. An interrupt that is already under way serves a second request too, because the CPU that

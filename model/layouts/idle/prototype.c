@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The published prototype: a bitmap with a line per shard, and no counter. A tick does not check
- * whether the set is empty. The balancer is the first CPU in topology order.
+ * whether the set is empty. The balancer is the first CPU of the set in topology order.
  *
  *   sbm-first  the balancer's walk begins with the first CPU, which is itself
  *   sbm-wrap   the walk begins after the balancer and ends with it

@@ -2,11 +2,11 @@
 """Chooses the pairs of CPUs to measure on a host that has too many pairs.
 
 Every class of distance gets about the same number of pairs. The classes are siblings, cores of one
-L2, of one LLC, LLCs of one node, nodes of one package, packages. Inside a class the pairs are
-spread over the machine, and over the distances between ranks: the numbers of the two cores, caches
-or nodes inside their parent. This spread also covers groups of neighbours that the topology does
-not name, such as quadrants of a socket. The classes take turns, so that a measurement that ends
-early covers all of them.
+L2, cores of one LLC, LLCs of one node, nodes of one package, and packages. Inside a class the pairs
+are spread over the machine, and over the distances between ranks: the numbers of the two cores,
+caches or nodes inside their parent. This spread also covers groups of neighbours that the topology
+does not name, such as quadrants of a socket. The classes take turns, so that a measurement that
+ends early covers all of them.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Samples of uncertain inputs: their distribution, the order of latencies, what runs with them."""
+"""Samples of uncertain inputs: distribution, order of latencies, files and arguments of a run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions with intervals: percentiles, containment, calibration again, influence."""
+"""Predictions with intervals: percentiles, published figures inside, inputs calibrated again."""
 
 from __future__ import annotations
 

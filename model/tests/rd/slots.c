@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The slots of core/sched/cpu_slot.c against their rules. Shards are in the order of nodes, caches
- * and cores, each of one cache and of whole cores. A shard's CPUs are in the order of their
- * numbers.
+ * and cores. A shard's CPUs are whole cores of one cache, in the order of CPU numbers.
  */
 #include "linux_sched.h"
 #include "machines.h"
