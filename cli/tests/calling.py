@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of the command line in this process or in one of their own, and their results."""
+"""Calls the command line, in this process or in a new one, and returns the results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A page as a reader sees it, without its plots."""
+"""Reads the text of a page, without its plots."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Saved results that were damaged, at any place of each kind: one line, or none."""
+"""A saved result of any kind that is damaged at any place causes one line of error, or none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The links of all pages, what pages name, and the tables that are made."""
+"""Links of all pages, files and versions that pages name, and generated tables."""
 
 from __future__ import annotations
 

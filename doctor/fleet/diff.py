@@ -2,8 +2,8 @@
 """Compares one host at two times: what changed, and whether the predicted gain was reached.
 
 The cost is predicted at both times. The wake-ups and the busy time of the CPUs are measured. If
-both archives contain these, the sentence gives the measured change of the CPU time per wake-up, and
-the change that the remedy was predicted to make.
+both archives contain these figures, the sentence gives the measured change of the CPU time per
+wake-up, and the change that the remedy was predicted to make.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a profile's number of samples allows: intervals of shares, and reasons for doubt."""
+"""Derives intervals of shares, and reasons for doubt, from a profile's number of samples."""
 
 from __future__ import annotations
 

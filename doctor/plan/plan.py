@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan: the cgroups of real-time threads that become partitions where they are, as one page.
+"""Makes a plan: one page of commands that turn cgroups of real-time threads into partitions.
 
 The lines of the page are the commands that a person would type. The kernel decides about each, and
 says why it refuses one. One rule is checked here: no cgroup loses its last usable CPU.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""apply makes partitions or nothing, undo restores the state from any point, verify asks.
+"""apply makes all partitions or none, and undo restores the state from any point.
 
 The tree of cgroups has the kernel's rules: what a partition reads back depends on the others.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Archives that ask for more than there is: one line, status 2, and memory within a bound.
+"""Archives that expand or claim too much end in one line and status 2, in bounded memory.
 
-Each archive is judged by a process of its own, which the kernel lets have no more than 256 MB.
+Each archive is judged by a separate process, to which the kernel gives at most 256 MB.
 """
 
 from __future__ import annotations
