@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Operations with release and acquire, for user space. They hand over the object that a bit or a
- * count stands for: what a thread did before the release is visible to the thread that acquires its
- * result. ThreadSanitizer understands these operations, but not separate barriers.
+ * Operations with release and acquire, for user space. The operations hand over the object that a
+ * bit or a count stands for. What a thread did before the release is visible to the thread that
+ * acquires its result. ThreadSanitizer understands these operations, but not separate barriers.
  *
  *	releases				acquires; pairs with it
  *

@@ -18,10 +18,10 @@
  *   total = (E - sum of d) + sum of g >= sum of g over any shards >= sum of their lines
  *
  * So the sum of the lines read so far is a lower bound of the total, and more_than() may stop as
- * soon as it exceeds n. E itself is not a lower bound, because early items may be gone, so
- * more_than() adds it only at the end, to the sum of all lines. It also reads E after the lines: if
- * a line contains an early item's dec, E must not be older than the item's inc, or one item would
- * be missing.
+ * soon as it exceeds n. E itself is not a lower bound, because early items may be gone. So
+ * more_than() adds E only at the end, to the sum of all lines, and reads E after the lines. If a
+ * line contains an early item's dec, E must not be older than the item's inc, or one item would be
+ * missing.
  */
 #include "shard_counter.h"
 #include "shard_lines.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The sharded counter: one count per shard, each on a separate line on the shard's home node,
- * summed on demand. It also works before the plan is known, because a statically initialised
- * counter counts in a single place until a caller attaches it to a plan.
+ * The sharded counter has one count per shard, each on a separate line on the shard's home node. A
+ * read sums the counts. The counter also works before the plan is known: a statically initialised
+ * counter counts in one place until a caller attaches the counter to a plan.
  *
  * Concurrency: one attach at a time. shard_counter_detach() excludes everything else. All other
  * calls may overlap.

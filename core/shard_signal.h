@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Counts the waiters for a slot of a set, by shard: a waker finds a waiter near it, and no wake-up
+ * Counts, by shard, the waiters for a slot of a set. A waker finds a waiter near it, and no wake-up
  * is lost. The caller decides how a thread sleeps: lib/claim_wait.c uses futexes. Private to core/
  * and lib/.
  *

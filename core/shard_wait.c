@@ -11,8 +11,8 @@
  *   W4  claim a bit; found: leave           signals, and add a signal there
  *   W5  sleep while there is no signal
  *
- * The shards of a last-level cache share a line. It stays noted when its waiters leave, so that a
- * waiter normally writes only that line, and K3 reads a count that is seldom written. K5: every
+ * The shards of a last-level cache share a line. A line stays noted when its waiters leave, so that
+ * a waiter normally writes only that line, and K3 reads a count that is seldom written. K5: every
  * 16th waker of a shard that found no waiter removes the notes of lines without waiters, and then
  * their counts. So a noted line is always counted, because W2 counts it first. While a waiter is in
  * a line, nobody can remove the note.
@@ -37,8 +37,8 @@
  * A compare-and-swap changes both counts of a line's word at once. Between W1 and W2 a waker may
  * see no noted line, which does no harm because W4 comes later.
  *
- * The waiter that asks: A1 stores @first, A2 is a full barrier, A3 claims. If a put's load of
- * @first after K2 misses A1, then A3 sees K1. If the load sees A1, the waiter gets
+ * The waiter that asks to be the first: A1 stores @first, A2 is a full barrier, A3 claims. If a
+ * put's load of @first after K2 misses A1, then A3 sees K1. If the load sees A1, the waiter gets
  * SHARD_WAIT_AGAIN, and does A1 to A3 again. Only the thread whose compare-and-swap clears @first
  * stores @got. So a waiter that could not clear @first itself has been given something, and waits
  * for that store. Once A1 is visible, what a put gives to the waiter was never free, so nobody can

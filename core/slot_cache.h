@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A thread's cache in front of a set of slots, with which claims and puts of that thread need no
- * locked instruction. A cache holds at most SLOT_CACHE_RING slots. They stay free for others,
- * because a claim that finds no slot in the set takes one from a cache, even from that of a
+ * locked instruction. A cache holds at most SLOT_CACHE_RING slots. A cached slot stays free for
+ * other threads. A claim that finds no slot in the set takes one from a cache, even from that of a
  * sleeping thread. So a claim succeeds if a slot is free throughout the call, wherever it is.
  *
  * Concurrency: a cache belongs to one thread at a time, and only that thread calls
  * slot_cache_claim() and slot_cache_put(). Making and freeing caches may overlap with all calls of
  * other threads.
  *
- * Once a set has had a cache, four kinds of calls take its lock: a claim that finds the set empty,
- * slot_put_wake() for a thread that asks, slot_set_nr_free(), and making or freeing a cache. So
- * signal handlers must not call them then, and a forked child of a process with threads must not
+ * Once a set has had a cache, four kinds of calls take the set's lock: a claim that finds the set
+ * empty, slot_put_wake() for a thread that asks, slot_set_nr_free(), and making or freeing a cache.
+ * So signal handlers must not call them then, and a forked child of a process with threads must not
  * use the set. A handler must not use a cache, because it may interrupt the cache's thread.
  * slot_claim_limit() does not take slots from caches. Ordering: as claims and puts of slot_set.h; a
  * put releases to the thread that takes the slot from the cache.

@@ -16,7 +16,7 @@
  * levels before that request, and does not read them again.
  *
  * Since 7.3 a walk skips the CPU on which it stands. In the kernel series the first round of a walk
- * serves all requests so far, unless the CPU that starts the walk is overloaded, because this round
+ * serves all requests so far. But if the CPU that starts the walk is overloaded, the first round
  * skips that CPU's tasks.
  */
 #include "port.h"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Litmus tests of the model 'weak': it never does what Linux's memory model forbids.
 
-Usage: explore_weak_litmus.py EXPLORER. Each row names a test's outcome and the verdict of Linux's
-memory model on it: that of a test in tools/memory-model/litmus-tests if one is named, else by its
-rules. It also says whether our model shows the outcome. An outcome that is "sometimes" and not
-shown is an ordering that the model omits, see check/explore/explore_weak.c.
+Usage: explore_weak_litmus.py EXPLORER. A row names a test's outcome, the verdict of Linux's memory
+model on the outcome, and whether our model shows the outcome. The verdict is that of the named test
+in tools/memory-model/litmus-tests; without a name it follows from the rules. An outcome that is
+"sometimes" and not shown is an ordering that the model omits, see check/explore/explore_weak.c.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results made of the few members that a test is about, and damaged ones."""
+"""Makes results with the few members that a test is about, and damaged results."""
 
 from __future__ import annotations
 

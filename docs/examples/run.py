@@ -5,7 +5,7 @@ usage: run.py EXPECTED STATUS COMMAND...
 
 EXPECTED is a file with the expected lines. A line that begins with "/" is a regular expression for
 one line of output. If the last line begins with "*", it is a regular expression for each of the
-remaining lines of output, of which there must be at least one.
+remaining lines of output. At least one line must remain.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 """Makes the partitions of a plan on this host, takes them back, and reads what the kernel made.
 
 Each write is in a journal before it is done, with the value that was there. So undo restores the
-state after an interruption at any point: it writes the old values in the opposite order, and a
-value that was never changed is written again. The journal belongs to root alone, has a hash, and is
-in /run, so a boot clears it like all partitions.
+state after an interruption at any point. It writes the old values in the opposite order, also those
+that were never changed. The journal belongs to root alone, has a hash, and is in /run, so a boot
+clears it like all partitions.
 
-The kernel decides. It checks cpuset.cpus.exclusive before it takes a CPU from anybody, so apply
+The kernel decides. It checks cpuset.cpus.exclusive before it takes a CPU from anybody. So apply
 first writes that file of all partitions, then makes the partitions, and reads each back. After a
-refusal it takes back everything. A partition ends with its cgroup, so apply may make partitions
+refusal apply takes back everything. A partition ends with its cgroup, so apply may make partitions
 again whose cgroups a manager made anew. One rule is checked here: no cgroup beside the partitions
 loses its last CPU.
 """

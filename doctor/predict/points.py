@@ -2,7 +2,7 @@
 """One simulated load of a root domain, and what its wake-ups cost.
 
 The experiment rt-groups simulates the load. The cost of a wake-up is the kernel's time for it, less
-the time for a wake-up when only one CPU has such a thread, so that nothing is shared.
+the time for a wake-up when only one CPU has such a thread. With one such CPU nothing is shared.
 """
 
 from __future__ import annotations

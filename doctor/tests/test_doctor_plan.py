@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan is one page of commands for cgroups where they are, or one sentence why there is none."""
+"""A plan is one page of commands for existing cgroups, or one sentence that says why not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of a finding, simulated: the observed shape, and that the stored table agrees."""
+"""The shape of an observed load, and its simulated cost, which agrees with the stored table."""
 
 from __future__ import annotations
 

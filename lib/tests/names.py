@@ -3,10 +3,10 @@
 
 usage: names.py HEADERS OWN_NAMES LIBRARY... -- CC... -- CXX...
 
-Each header alone compiles with -Wpedantic in C11 and C++11, and all together from C99 to C++20, in
-a program that uses names of Linux itself (OWN_NAMES). All macros, types, tags, enumerators and
-functions that the headers define begin with schedshard_, and so do the symbols that a shared or
-static library exports.
+Each header alone compiles with -Wpedantic in C11 and C++11. All headers together compile from C99
+to C++20, in a program that itself uses names of Linux (OWN_NAMES). All macros, types, tags,
+enumerators and functions that the headers define begin with schedshard_, and so do the symbols that
+a shared or static library exports.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
  * Trees of /sys from text.
  *
  * The text may come from a fuzzer. A tree stays inside its root directory, because a path contains
- * only letters, digits, "_" and "/": so it contains no "..", and there are no links.
+ * only letters, digits, "_" and "/", thus no "..". A tree has no links.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Published patch 3: overloaded CPUs counted per NUMA node. */
+/* Published patch 3 (root_domain.h): a counter of overloaded CPUs per NUMA node. */
 #define LAYOUT		       node_count
 #define RD_NAME		       "node-count"
 #define ROOT_DOMAIN	       struct root_domain_counts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Published patch 4: a mask per level and NUMA node. */
+/* Published patch 4 (root_domain.h): a mask per level and NUMA node. */
 #define LAYOUT		       node_mask
 #define RD_NAME		       "node-mask"
 #define ROOT_DOMAIN	       struct root_domain_node_mask

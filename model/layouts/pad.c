@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Published patch 1: each counter and each pointer to a mask on its own line. */
+/* Published patch 1 (root_domain.h): each counter and pointer to a mask is on its own line. */
 #define LAYOUT		       pad
 #define RD_NAME		       "pad"
 #define ROOT_DOMAIN	       struct root_domain_pad

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The four published patches together. */
+/* The four published patches (root_domain.h) together. */
 #define LAYOUT		       published
 #define RD_NAME		       "published"
 #define ROOT_DOMAIN	       struct root_domain_published

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Published patch 2: fields of the root domain regrouped. */
+/* Published patch 2 (root_domain.h): the fields of the root domain are regrouped. */
 #define LAYOUT		       relayout
 #define RD_NAME		       "relayout"
 #define ROOT_DOMAIN	       struct root_domain_relayout

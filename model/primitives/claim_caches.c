@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The pool of claim_slots.c with a cache per thread, twice the slots, and initially one slot in
- * each cache. There are two kinds of caches: ours, whose slots others can take, and a plain cache
- * over a shared stack, like that of DPDK's mempool, whose slots others cannot take. The stack's
- * head contains a count of changes, so that a compare-and-swap fails if a slot was taken and put
- * back meanwhile. Each slot's link to its successor is on a separate line.
+ * each cache. The first pool has our caches, whose slots other threads can take. The second has
+ * plain caches over a shared stack, like DPDK's mempool, whose slots others cannot take. The
+ * stack's head contains a count of changes, so that a compare-and-swap fails if a slot was taken
+ * and put back meanwhile. Each slot's link to its successor is on a separate line.
  *
  * A third pool has a stack for each core, like folly's IndexedMemPool. A put goes to the core's
  * stack, and a claim that finds it empty looks at the others, near ones first.

@@ -4,12 +4,12 @@
  * decides whether a CPU can access a line without leaving its core.
  *
  * How far may a CPU run ahead of the others? All events before some time T are *known*. A request
- * after T takes a line away only when its snoop arrives: a request that no CPU has sent yet needs a
- * request leg and a snoop leg, one that waits needs a snoop leg once the ordering point is free. An
- * access that ends before the snoop arrives may happen at once. Threads of one core have no legs
- * between them, so accesses to a line that two of them use wait until all events before them are
- * known. A line that is constant (arena_constant()) and shared leaves a core only when another line
- * takes its place in the core's table.
+ * after T takes a line away only when its snoop arrives. A request that no CPU has sent yet needs a
+ * request leg and a snoop leg. A request that waits needs a snoop leg once the ordering point is
+ * free. An access that ends before the snoop arrives may happen at once. Threads of one core have
+ * no legs between them, so accesses to a line that two of them use wait until all events before
+ * them are known. A line that is constant (arena_constant()) and shared leaves a core only when
+ * another line takes its place in the core's table.
  */
 #ifndef SIM_COHERENCE_HIT_H
 #define SIM_COHERENCE_HIT_H

@@ -5,7 +5,7 @@
  * - A CPU that stops its tick enters the set; its first busy tick takes it out again.
  * - A busy tick that finds work for others requests a balance from an idle CPU, at most once per
  *   jiffy.
- * - That CPU walks the set and balances for each CPU that is due, until it has work itself.
+ * - The idle CPU walks the set and balances for each CPU that is due, until it has work itself.
  *
  * Why no idle CPU is missed while others have too many tasks: a CPU enters the set before it halts,
  * and leaves when it is busy. Every busy tick looks again. model/layouts/idle/idle_set.h says why

@@ -4,11 +4,11 @@
  * may be outdated. That does no harm: the caller puts the task on the chosen queue, and balancing
  * corrects the choice.
  *
- * A woken task stays in the cache of the CPU where it ran. It goes to its waker's cache if the
- * waker is about to sleep or has less load, unless waker and task both wake many others
- * (too_many_partners()). In that cache it takes an idle CPU: the target, its previous CPU, the CPU
- * before that, a CPU of an idle core, or any. The search goes around the LLC from the target. It
- * gives up after the number of CPUs that the last balance of the LLC set.
+ * A woken task stays in the cache of the CPU where it ran. The task goes to its waker's cache if
+ * the waker is about to sleep or has less load, unless waker and task both wake many others
+ * (too_many_partners()). In the chosen cache it takes an idle CPU: the target, its previous CPU,
+ * the CPU before that, a CPU of an idle core, or any. The search goes around the LLC from the
+ * target. It gives up after the number of CPUs that the last balance of the LLC set.
  */
 #include "fair_rq.h"
 

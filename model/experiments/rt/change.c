@@ -2,8 +2,8 @@
 /*
  * Changes of a task that may be queued or running. Under the queue's lock the task leaves the queue
  * with its old properties and returns with the new ones, which updates the map and the overload
- * set. Then another task may have to run, or there is room for others. As in Linux the map sees
- * both steps: a running task that changes its level is absent in between.
+ * set. Then another task may have to run, or there is room for other tasks. As in Linux the map
+ * sees both steps: a running task that changes its level is absent in between.
  */
 #include "rq.h"
 

@@ -10,8 +10,8 @@
  *   the short time until it runs there. So every wake-up of a task that may migrate sets and clears
  *   its CPU's overload, which is half of the contention of the overload count. A layout may want
  *   only CPUs where a task really waits, see update_overload().
- * - the flag `overloaded`: read when the queue comes to have two or more tasks, written if it was
- *   not set. At each change the RT class takes all its tasks out of the count and puts them back.
+ * - The flag `overloaded` is read when the queue comes to have two or more tasks, and written if it
+ *   was not set. At each change the RT class takes all its tasks out of the count and back into it.
  *   So it reads the flag at every change that leaves two or more.
  */
 #include "rq.h"

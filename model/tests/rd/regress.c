@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * For every layout: bugs that reviewers found in the published prototypes, if they can occur in the
- * overload set; failed allocations; and the rules of a walk, without races.
+ * Tests every layout for bugs that reviewers found in the published prototypes, if the overload set
+ * can have them. It also tests failed allocations, and the rules of a walk without races.
  */
 #include "machines.h"
 #include "rd.h"
