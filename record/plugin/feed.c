@@ -10,9 +10,13 @@
  *
  * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
  * another one: an idle one whose next item has arrived. If there is none and no more can come, it
- * wakes a held one. A held CPU is woken only in a damaged trace. The instruction for which a CPU is
- * held was executed before that CPU resumed. So among the other CPU's items the instruction
- * precedes anything that could hold the other CPU in turn.
+ * wakes a held one. That happens only in a damaged trace.
+ *
+ * No CPUs hold each other in a circle. Such a circle would stop them for as long as another CPU
+ * runs, and a thread that waits for them in a loop runs forever. Circles are rare: a CPU that
+ * resumes is held for the end of a block of instructions that another CPU has begun. Later in that
+ * block the other CPU may read what the first one wrote meanwhile. So the access or the resumption
+ * that would close a circle is not held.
  *
  * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
  * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
@@ -58,7 +62,8 @@ struct feed_cpu {
 	uint64_t waited; /* part of the clock in which the CPU was idle */
 	uint64_t slept;	 /* part of @waited since the clock's last publication */
 	enum feed_state state;
-	uint64_t held_for; /* HELD: until another CPU's instruction */
+	uint32_t held_by;
+	uint64_t held_for; /* HELD: until this instruction of CPU @held_by */
 	uint64_t idled;	   /* PARKED: see struct feed, when it resumes */
 	uint64_t after;	   /* instruction of another CPU whose store the next access sees */
 	uint32_t after_cpu;
@@ -81,7 +86,7 @@ struct feed {
 	uint32_t nr[ENDED + 1];
 	uint64_t news_seen;
 	uint64_t items[ITEM_KINDS];
-	uint64_t released; /* held for an instruction that never came */
+	uint64_t released; /* held for an instruction that never came, or in a circle */
 	uint64_t latest;   /* highest clock of any CPU */
 	uint64_t idled;	   /* sum of all idle times, in the clocks */
 	uint64_t idle_until;
@@ -253,10 +258,23 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 	publish(f, c);
 }
 
+/* Does CPU @other wait for CPU @n, directly or not? */
+static bool is_held_by(const struct feed *f, uint32_t other, uint32_t n)
+{
+	while (other != n && f->cpu[other].state == HELD)
+		other = f->cpu[other].held_by;
+	return other == n;
+}
+
 static void hold(struct feed *f, uint32_t n, uint32_t other, uint64_t instr)
 {
 	struct feed_cpu *c = &f->cpu[n], *x = &f->cpu[other];
 
+	if (is_held_by(f, other, n)) {
+		f->released++;
+		return;
+	}
+	c->held_by = other;
 	c->held_for = instr;
 	c->next = x->waiters;
 	x->waiters = n;

@@ -18,10 +18,19 @@
 #define PLACE 0x888010000000ull
 #define PC    0xffff81000000ull
 
+/* CPU 2 runs until CPUs 0 and 1 have no items left, or this long. */
+#define FOREVER 1000000u
+
 static struct stream stream[CPUS];
+static uint64_t run_for = FOREVER;
 
 static enum feed_got get(void *arg, uint32_t cpu, struct item *item)
 {
+	if (cpu == 2 && run_for < FOREVER &&
+	    !(stream_empty(&stream[0]) && stream_empty(&stream[1]))) {
+		item->instr = run_for += 1000;
+		return FEED_TIME;
+	}
 	return stream_pop(&stream[cpu], item) ? FEED_ITEM : FEED_END;
 }
 
@@ -391,6 +400,30 @@ static void nonsense(const struct feed_setup *setup)
 	json_decref(all);
 }
 
+/*
+ * CPU 0 resumes while CPU 1 executes the block of instructions up to 100. Instruction 90 in that
+ * block reads what CPU 0 wrote then. Regression: each was held for the other as long as CPU 2 ran.
+ */
+static void circle(const struct feed_setup *setup, bool access_first)
+{
+	const uint64_t idled = access_first ? 1000 : 10;
+	json_t *all;
+
+	start();
+	push(0, ITEM_IDLE, 0, 0, idled);
+	push(0, ITEM_RESUME, 100, 1, idled);
+	push(0, ITEM_STORE, PLACE, PC, idled + 40);
+	push(1, ITEM_AFTER, idled + 40, 0, 90);
+	push(1, ITEM_LOAD, PLACE, PC, 90);
+	push(1, ITEM_LOAD, PLACE, PC, 120);
+	run_for = 0;
+	all = run(setup);
+	CHECK(run_for < FOREVER / 10);
+	CHECK(number(all, "released") == 1);
+	run_for = FOREVER;
+	json_decref(all);
+}
+
 static void repeats(const struct feed_setup *setup)
 {
 	json_t *a = count(setup, 0), *b = count(setup, 0);
@@ -422,6 +455,8 @@ int main(int argc, char **argv)
 	all_idle(&setup);
 	timers(&setup);
 	nonsense(&setup);
+	circle(&setup, false);
+	circle(&setup, true);
 	repeats(&setup);
 	machine_free(machine);
 	return 0;
