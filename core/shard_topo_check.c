@@ -5,8 +5,8 @@
  * shard_plan_cut() sorts by (package, node, LLC, L2, core) and treats equal neighbours as one
  * group. That is correct if each group lies within one group of the level above. So the check goes
  * level by level. It sorts by the level's id; all records with one id must agree in the levels
- * above. The sort places them side by side. It is enough to compare neighbours, because agreement
- * is transitive.
+ * above. The sort places records with one id side by side. It is enough to compare neighbours,
+ * because agreement is transitive.
  *
  * Real machines have two exceptions. Instead of a package with several nodes, a node may have
  * several packages (NUMA off). But if a node spans two packages, one of which spans two nodes,

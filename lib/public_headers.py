@@ -8,9 +8,9 @@ may define the same names. So this script writes to DIRECTORY each public header
 before every name that it defines, also in comments: schedshard_sbm_set(), uint64_t,
 SCHEDSHARD_READ_ONCE(). In names that begin with shard_ it replaces shard_: schedshard_plan_build().
 
-It also writes names.h, with which the library is compiled: names.h renames the library's functions,
-including those of the private headers, to their public names. exports.c makes symbols of the inline
-functions, for other languages.
+The script also writes names.h, with which the library is compiled: names.h renames the library's
+functions, including those of the private headers, to their public names. exports.c makes symbols of
+the inline functions, for other languages.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 doctor_alone.py [PYTHON]    write build/doctor; PYTHON runs pip [this Python]
 
-Both contain the modules that doctor imports, and its data. The one file contains the packages of
-cli/requirements-doctor.lock as well. Neither contains the simulation, which only --predict needs.
+The file and the wheel contain the modules that doctor imports, and its data. The file also contains
+the packages of cli/requirements-doctor.lock. Only --predict needs the simulation, which both lack.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 PYTHONPATH=. .venv/bin/python scripts/doctor_predictions.py [MACHINE...]
 
-It replaces the named machines, or all of them, one at a time. The same program and machine files
-give the same table on any host. rates.py describes how the table is used.
+The script replaces the named machines, or all of them, one at a time. The same program and machine
+files give the same table on any host. rates.py describes how the table is used.
 """
 
 from __future__ import annotations

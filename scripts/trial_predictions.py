@@ -3,9 +3,9 @@
 
 PYTHONPATH=. .venv/bin/python scripts/trial_predictions.py [MACHINE...]
 
-It replaces the named machines, or all presets but future ones. Each point has its 90% interval, of
-20 samples of unknown inputs together with the model's own error for this kind of operation. The
-same program and machine files give the same table on any host.
+The script replaces the named machines, or all presets but future ones. Each point has its 90%
+interval, of 20 samples of unknown inputs together with the model's own error for this kind of
+operation. The same program and machine files give the same table on any host.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The form of a trial: what people send after they measured a machine.
 
-It contains no name of a host, a user or a program. What others send is hostile: every text has its
-pattern, every number its limits, every list its length, and an unknown member is refused by name.
-Each member has beside it a function that checks and converts its JSON value.
+The form contains no name of a host, a user or a program. What others send is hostile: every text
+has its pattern, every number its limits, every list its length, and an unknown member is refused by
+name. Each member has beside it a function that checks and converts its JSON value.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* cases.h - the lists of cases, one per file; each ends with a case without a name. */
+/* cases.h - the lists of cases, one per file. A list ends with a case without a name. */
 #ifndef SIM_CASES_H
 #define SIM_CASES_H
 

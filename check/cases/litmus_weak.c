@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Litmus tests of the memory model "weak". Each has one result that seems impossible at first
+ * Litmus tests of the memory model "weak". Each test has one result that seems impossible at first
  * sight. check/tests/explore_weak_litmus.py says whether Linux's memory model and this model allow
  * it. The shapes and their names are those of the literature (MP, SB, WRC ...). A variant is named
  * after what is between a CPU's two accesses.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * objects.h - makes structures of core/ in the set-up of a case. They have names for schedules, and
- * their constant parts are declared constant.
+ * objects.h - makes structures of core/ in the set-up of a case. The structures have names for
+ * schedules, and their constant parts are declared constant.
  */
 #ifndef SIM_CASES_OBJECTS_H
 #define SIM_CASES_OBJECTS_H

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why every execution is one of the modelled machine. A program runs on its fiber until its next
- * access to shared memory (a sim_*() function in explore_program.c). It records that operation and
- * switches to the scheduler. Only x_step() performs operations, one at a time. So memory changes
- * only at steps, and only their order is nondeterministic. x_machine_reset() restores every byte
- * that a program can have changed (the arena; bodies share no other memory, see explore_case.h) and
- * restarts the fibers. The same choices then give the same execution.
+ * access to shared memory (a sim_*() function in explore_program.c). The program records the access
+ * and switches to the scheduler. Only x_step() performs operations, one at a time. So memory
+ * changes only at steps, and only their order is nondeterministic. x_machine_reset() restores every
+ * byte that a program can have changed (the arena; bodies share no other memory, see
+ * explore_case.h) and restarts the fibers. The same choices then give the same execution.
  *
  * The compiled code performs non-atomic accesses itself, after the hook returns and before its next
- * hook. They still behave as on the machine. While the fiber runs, a plain load finds in memory
- * what the CPU would see (memory overlaid with its own buffered bytes). When the fiber switches
- * back, the machine removes a plain store from memory and puts it into the buffer. No other program
- * runs in between.
+ * hook. These accesses still behave as on the machine. While the fiber runs, a plain load finds in
+ * memory what the CPU would see (memory overlaid with its own buffered bytes). When the fiber
+ * switches back, the machine removes a plain store from memory and puts it into the buffer. No
+ * other program runs in between.
  *
  * Store buffers are FIFO, and so are the buffers here. In hardware a program with X_BUFFER_DEPTH
  * stores in its buffer would wait; here the explorer aborts.

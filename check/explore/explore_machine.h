@@ -18,10 +18,10 @@
  *   flush           | oldest buffered store takes effect      | never enabled
  *
  * A third model, "posted", is x86-TSO with one difference: an atomic operation with relaxed order
- * and without a result (such as port_or64()) also enters the buffer. Its flush performs it
- * atomically, and a load of the same bytes waits for the flush. Processors with far atomics, such
- * as those of arm64, do this. x86 does not, which is why smp_mb__after_atomic() is empty there. The
- * model shows why other processors need that barrier.
+ * and without a result (such as port_or64()) also enters the buffer. The flush performs the
+ * operation atomically, and a load of the same bytes waits for the flush. Processors with far
+ * atomics, such as those of arm64, do this. x86 does not, which is why smp_mb__after_atomic() is
+ * empty there. The model shows why other processors need that barrier.
  *
  * The fourth model, "weak", has no buffers. Each load may return an old value, within the limits of
  * barriers and coherence. So loads pass loads and stores, and stores pass stores; see

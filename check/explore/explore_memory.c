@@ -2,9 +2,9 @@
 /*
  * Memory as CPUs see it, and the hashes of memory and programs.
  *
- * A load may overlap only partly with a buffered store of its CPU. It then reads these bytes from
- * the buffer and the others from memory. Processors instead wait until the store reaches the cache,
- * so the machine allows more than they do, never less.
+ * A load may overlap only partly with a buffered store of its CPU. The load then reads these bytes
+ * from the buffer and the others from memory. Processors instead wait until the store reaches the
+ * cache, so the machine allows more than they do, never less.
  *
  * The hash of memory is a sum over all words, 0 for the initial memory. A write changes two terms
  * of it: it subtracts the old word and adds the new one. The hash of a program covers all values

@@ -31,11 +31,11 @@
  * The model allows store buffering, message passing with either barrier missing, and IRIW and
  * similar shapes without full barriers. The value of a failed compare-and-exchange may be old.
  *
- * It forbids what Linux's memory model (tools/memory-model) forbids: a reported fault must be real,
- * even if some faults are missed. The argument: a cycle that the memory model forbids contains an
- * edge against the order in which this machine performed the accesses. The only such edge leads
- * from a load to a store S that the load did not see, although S had been performed. Along the rest
- * of the cycle views propagate S:
+ * The model forbids what Linux's memory model (tools/memory-model) forbids: a reported fault must
+ * be real, even if some faults are missed. The argument: a cycle that the memory model forbids
+ * contains an edge against the order in which this machine performed the accesses. The only such
+ * edge leads from a load to a store S that the load did not see, although S had been performed.
+ * Along the rest of the cycle views propagate S:
  *
  *  - from S to a store that a barrier orders after it,
  *  - from a store to its reader,

@@ -3,8 +3,8 @@
  * First use: a worker pool that finds idle workers near the caller.
  *
  * Each worker stands for a CPU, and is bound to it if that is allowed. A free slot of the set means
- * "this worker is idle". schedshard_slot_claim_near() finds an idle worker near the caller. It
- * takes the worker's slot in one atomic step, so two callers never get the same worker.
+ * "this worker is idle". schedshard_slot_claim_near() finds an idle worker near the caller, and
+ * takes the worker's slot in one atomic step. So two callers never get the same worker.
  */
 #define _GNU_SOURCE 1 /* for pthread_setaffinity_np() */
 #include <err.h>

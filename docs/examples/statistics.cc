@@ -3,9 +3,9 @@
  * A statistics counter in C++. Any thread counts the bytes that it sends, wherever it runs, and the
  * sum is read from time to time. The threads also record in a set from which CPUs they sent.
  *
- * Each thread counts under its current CPU. It may migrate between asking for that CPU and adding.
- * That costs a cache miss, but is not an error, because the addition is atomic. The sum is exact
- * while no thread counts. Otherwise it contains at least all additions made before it began.
+ * Each thread counts under its current CPU. If the thread migrates between asking for that CPU and
+ * adding, it takes a cache miss. That is not an error, because the addition is atomic. The sum is
+ * exact while no thread counts. Otherwise it contains at least all additions made before it began.
  */
 #include <iostream>
 #include <thread>

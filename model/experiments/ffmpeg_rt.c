@@ -8,8 +8,8 @@
  * then waits for every row, which causes the wake-ups. A main thread of the normal class takes
  * finished frames in order and starts the next ones. It runs when an RT thread leaves it a CPU.
  *
- * The work of a row is row_us on average, the only calibrated number. It varies randomly from frame
- * to frame and from row to row, and is the same in all variants with the same seed.
+ * The work of a row is row_us on average, the only calibrated number. The work varies randomly from
+ * frame to frame and from row to row, and is the same in all variants with the same seed.
  */
 #include <stdlib.h>
 #include <string.h>

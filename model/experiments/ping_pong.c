@@ -3,8 +3,8 @@
  * Two CPUs alternate on one line, see model/primitives/ping_pong.h. The line's home is the first
  * CPU's node, unless a parameter sets another one.
  *
- * The measured window begins and ends at the end of a turn of the first CPU. It contains an equal
- * number of turns of the other CPU. So a store that a store buffer delays counts exactly once.
+ * The measured window begins and ends at the end of a turn of the first CPU. The window contains an
+ * equal number of turns of the other CPU. So a store that a store buffer delays counts once.
  */
 #include "ping_pong.h"
 #include "arena.h"

@@ -3,8 +3,8 @@
  * Kernel share: time in the kernel / (kernel + user). A profiler that counts cycles counts none
  * while a CPU is halted, so idle time is in neither. The share of all time is a separate figure.
  *
- * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So it covers
- * both how often a layout needs an operation and what each costs.
+ * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So the figure
+ * covers both how often a layout needs an operation and what each costs.
  */
 #include "rt_body.h"
 

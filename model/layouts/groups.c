@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Numbers the groups. To do so it looks, for each CPU, for an earlier CPU with the same id. That is
- * quadratic, but happens only once per root domain. All CPUs of unknown id are one group.
+ * cpu_groups_init() numbers the groups. For each CPU it looks for an earlier CPU with the same id.
+ * The search is quadratic, but happens once per root domain. All CPUs of unknown id are one group.
  */
 #include "groups.h"
 

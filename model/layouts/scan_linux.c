@@ -3,7 +3,7 @@
  * Linux's scan since 2026. A scan takes the lock of every CPU's run queue in turn, and updates run
  * queue and record (scan_records.h). So it writes both lines of every CPU, which is its main cost.
  *
- * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. Its read of
+ * Linux 7.3 also reads which thread runs on each CPU, on another line of the run queue. The read of
  * that thread's own line is not simulated. "linux73-fork" leaves each record's epoch at 0, so a
  * fork reads no run queue.
  */

@@ -6,7 +6,7 @@
  * A run queue has a runtime, an epoch and a lock for the two. A process has a runtime and an epoch
  * per possible CPU, in per-CPU memory, where the records of one CPU are side by side. Accounting
  * takes the lock of that CPU's run queue. A fork or exec allocates a record in the memory of every
- * possible CPU. It zeroes the record and stores the epoch of that CPU's run queue.
+ * possible CPU. The fork or exec zeroes the record and stores the epoch of that CPU's run queue.
  *
  * Only the lock's holder reads and writes runtime and epoch; no other ordering is needed.
  *

@@ -4,7 +4,7 @@
  *
  * The word is 0: free, 1: taken, or 2: taken, and a thread may sleep. A thread that does not get
  * the lock at once exchanges the word for 2, and sleeps until the exchange finds 0. An unlock that
- * finds 2 wakes one sleeper. It does not hand the lock over: any thread may take it first.
+ * finds 2 wakes one sleeper. The unlock does not hand the lock over: any thread may take it first.
  *
  * Why no sleeper is forgotten: a thread sleeps only while the word is 2, and a thread that has
  * slept sets 2 when it takes the lock. So its unlock wakes the next sleeper.

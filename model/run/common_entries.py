@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Entries that several experiments share, from model/experiments/common/NAME.toml.
 
-An experiment says ``common = "NAME"``. Its ``[[param]]`` with ``names = ["a", "b"]`` stands for
+An experiment says ``common = "NAME"``. A ``[[param]]`` of it with ``names = ["a", "b"]`` stands for
 these entries of the common file, in this order. The name "..." stands for all entries of that file
 that the experiment does not name. So a new layout of the root domain is in all experiments of the
 RT class. An entry with ``name`` takes missing keys from the common entry of that name, except the

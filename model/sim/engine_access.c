@@ -2,9 +2,9 @@
 /*
  * The accesses of bodies (backend.h): each takes its time from the CPU's clock.
  *
- * Each kind of access has a short function for hits, the most frequent case. It jumps to a second
- * function for everything else. After a switch of fibers the host mispredicts each return, and must
- * fetch the stack of a waiting fiber into its caches. So the code has few returns.
+ * Each kind of access has a short function for hits, the most frequent case, which jumps to a
+ * second function for everything else. After a switch of fibers the host mispredicts each return,
+ * and must fetch the stack of a waiting fiber into its caches. So the code has few returns.
  */
 #include "backend.h"
 

@@ -11,9 +11,9 @@
  * The data arrives at x = y + data. The ordering point receives the acknowledgement at x +
  * acknowledgement, and picks again. So two cores that alternate need request + snoop + data per
  * transfer: the latency of the machine file. The new owner keeps the line for acknowledgement +
- * snoop, until the next snoop arrives. It performs as many operations as fit into that time. That
- * time, not the latency, limits a counter that many cores increment. An owner always completes one
- * operation; otherwise no core would make progress. The acknowledgement is uniform in [0, 2 x
+ * snoop, until the next snoop arrives. The owner performs as many operations as fit into that time.
+ * That time, not the latency, limits a counter that many cores increment. An owner always completes
+ * one operation; otherwise no core would make progress. The acknowledgement is uniform in [0, 2 x
  * mean], because cores repeat rejected requests at irregular times. A fixed time would resonate
  * with the duration of an operation.
  *

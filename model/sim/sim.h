@@ -5,8 +5,8 @@
  *
  * A body is ordinary C compiled with -fsanitize=thread. Its accesses to memory of the arena take
  * simulated time. Other work takes none, except sim_spend() and the like. Exactly one body runs at
- * a time: the one with the earliest clock. It may run ahead of the others by the shortest time in
- * which one core can affect another.
+ * a time: the one with the earliest clock. That body may run ahead of the others by the shortest
+ * time in which one core can affect another.
  *
  * The same machine, seed and program give the same result, byte for byte.
  */

@@ -3,8 +3,8 @@
  * Scheduler domains: core, LLC, node, package, machine. As in Linux, a level that joins nothing is
  * omitted. The parameters of a level are those of Linux 6.12.
  *
- * All CPUs of a domain share one description, because the builder builds each set of CPUs once. It
- * takes CPUs in the order of their numbers, and groups in the order of their first CPUs.
+ * All CPUs of a domain share one description, because the builder builds each set of CPUs once. The
+ * builder takes CPUs in the order of their numbers, and groups in the order of their first CPUs.
  */
 #include "fair_rq.h"
 

@@ -6,7 +6,7 @@
  * Shared state (run queues, task structs, scheduler domains, the idle set, channels) is simulated
  * memory, and the code accesses it as the kernel does. struct fair_costs estimates the instructions
  * between these accesses. A thread is a program: a function that runs, in user mode, whenever the
- * thread has nothing left to compute. It chooses what the thread does next:
+ * thread has nothing left to compute. The program chooses what the thread does next:
  *
  * - It sets t->left to a time: the thread computes for that time, then its program is called again.
  * - It calls fair_sleep_until(), fair_exit(), or a function that returns false. Then the program

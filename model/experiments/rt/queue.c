@@ -12,7 +12,7 @@
  *   only CPUs where a task really waits, see update_overload().
  * - The flag `overloaded` is read when the queue comes to have two or more tasks, and written if it
  *   was not set. At each change the RT class takes all its tasks out of the count and back into it.
- *   So it reads the flag at every change that leaves two or more.
+ *   So the class reads the flag at every change that leaves two or more.
  */
 #include "rq.h"
 

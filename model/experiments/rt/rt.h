@@ -5,7 +5,7 @@
  * Its shared state (run queues, task structs, root domains) is simulated memory, and the code
  * accesses it as the kernel does. struct rt_costs estimates the instructions between these
  * accesses. A thread is a program: a function that runs, in user mode, whenever the thread has
- * nothing left to compute. It chooses what the thread does next:
+ * nothing left to compute. The program chooses what the thread does next:
  *
  * - It sets t->left to a time: the thread computes for that time, then its program is called again.
  * - It calls rt_futex_wait() or rt_sleep_until(). Then the program must return at once.
