@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage record: run a program in the emulator, then replay its accesses on each machine."""
+"""The stage record: runs a program in the emulator, then replays its accesses on each machine."""
 
 import sys
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The files of a recording: the trace, and the file of names beside it."""
+"""Makes the files of a recording: the trace, and the file of names beside it."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as annotations of GitHub Actions: workflow commands, one per line.
+"""Writes a verdict as annotations of GitHub Actions: workflow commands, one per line.
 
 A command ends at the end of its line, and '%' begins an escape. In a property ':' and ',' are
 special as well. Names from programs are made printable first, so that none can begin a command.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as a JUnit report: one test per line, grouped by machine."""
+"""Writes a verdict as a JUnit report: one test per line, grouped by machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict in the Static Analysis Results Interchange Format, version 2.1.0 (OASIS)."""
+"""Writes a verdict in SARIF, the Static Analysis Results Interchange Format 2.1.0 (OASIS)."""
 
 from __future__ import annotations
 

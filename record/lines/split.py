@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Split debug information of DWARF 5: units whose descriptions lie in a .dwo file.
+"""Reads split debug information of DWARF 5: units whose descriptions lie in a .dwo file.
 
 The program keeps a skeleton of each unit: the file's name, an identity, and the place of its
-addresses. The reader of debug information knows the form of a split unit. It knows neither which
-sections belong to the unit, nor the places in them that the skeleton implies. This file adds both.
+addresses. pyelftools knows the form of a split unit. But it knows neither which sections belong to
+the unit, nor the places in them that the skeleton implies. This file adds both.
 """
 
 from contextlib import suppress

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Names a guest's lines and code: the kernel's by its memory, the program's by its page frames.
 
-Memory of programs is identified by physical address, because several programs may share it.
-kernel/profile/program.py knows the page frames of one program. Its page frames lead to virtual
-addresses, which have names.
+Physical addresses identify the memory of programs, because several programs may share it.
+kernel/profile/program.py knows the page frames of one program. These lead to virtual addresses,
+which have names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

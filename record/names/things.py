@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The owner of a byte of memory: an object, or an area that a runtime divides into objects.
+"""Describes the owner of a byte of memory: an object, or an area that a runtime divides.
 
 The recorder sees what a runtime such as Java's or Go's maps, but not its objects. So a line there
 is named after the area and the function that uses it most.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reads the types of variables and of functions' allocations from the debug information.
 
-This file reads only compilation units that may matter, and at most MOST_BYTES of them, because the
-debug information of a large program takes minutes to read. Without it names lack only their fields.
-The bound counts bytes, not seconds, so that a busy host gives the same names.
+This file reads only compilation units that may matter, and at most MOST_BYTES of them. The debug
+information of a large program takes minutes to read. Beyond the bound names lack only fields. It
+counts bytes, not seconds, so that a busy host gives the same names.
 """
 
 import re

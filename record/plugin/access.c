@@ -7,12 +7,12 @@
  * transfers, one to each CPU. Locked operations always go to the model, because they take time and
  * drain the store buffer on every line.
  *
- * A program's line is contended once it is written while it is shared. Some lines are written by
- * one thread before others only read them, such as the linker's tables, which every call of a
- * library reads.
+ * In a program a line is contended only if it is written while it is shared. One thread writes some
+ * lines before others only read them, such as the linker's tables, which every call of a library
+ * reads.
  *
- * The table has an entry per page, with the states of the page's lines. A caller that remembers
- * where these states are needs no search for most accesses. All vCPUs share the table. A
+ * The table has an entry per page, with the states of the page's lines. A caller that remembers the
+ * pointer to these states needs no search for most accesses. All vCPUs share the table. A
  * compare-and-exchange makes an entry. After that an atomic OR adds bits to the entry, so that no
  * vCPU undoes what another one has found. A page that finds no place within a few steps counts as
  * shared and written.

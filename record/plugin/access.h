@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * access.h - memory accesses of watched code, from the vCPU's thread into its stream.
+ * access.h - passes accesses of watched code from the vCPU's thread to its stream.
  *
  *   access_begin()         before the window opens
  *   access_watch()         any thread

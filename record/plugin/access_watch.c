@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The accesses that the emulator reports, and their places in memory.
+ * Watches the guest's accesses, and finds their places in memory.
  *
  * A locked instruction is one access, whichever way the emulator performs it. With one thread per
- * vCPU it is a read-modify-write, otherwise a load and a store. The plugin asks for the store.
+ * vCPU the emulator reports a read-modify-write, else a load and a store. The plugin asks for the
+ * store.
  */
 #include "access.h"
 #include "vcpu.h"

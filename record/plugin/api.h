@@ -12,10 +12,10 @@
  *
  * One binary serves all versions: api.c finds out which one the emulator has.
  *
- * Concurrency: with one thread per vCPU, callbacks that name a vCPU run in that vCPU's thread,
- * those of different vCPUs at once. Translation runs in the thread of the vCPU that needs the code,
- * and several at once. Idle and resume callbacks run under the emulator's global lock: a wait in
- * them stops the machine.
+ * Concurrency: with one thread per vCPU, a callback that names a vCPU runs in that vCPU's thread,
+ * so callbacks of different vCPUs run in parallel. A block is translated in the thread of the vCPU
+ * that needs the code, so several translations may also run in parallel. Idle and resume callbacks
+ * run under the emulator's global lock: a wait in them stops the machine.
  */
 #ifndef PLUGIN_API_H
 #define PLUGIN_API_H

@@ -4,7 +4,7 @@
  * except for exceptions, leaves it at its last. A call, a return and a jump end a block. So control
  * enters a function, by a call or a jump, at a block's beginning, and leaves it at a block's end.
  *
- * Functions that a counted function calls count for it, until its return. So does an interrupt, if
+ * Functions that a counted function calls count for it, until it returns. So does an interrupt, if
  * interrupts are on. If the compiler turned a last call into a jump, the function ends at the jump.
  *
  * The counter can miss the end of a call (a switch to a task that never called, a return by an

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * counts.h - calls of chosen functions, and their instructions.
+ * counts.h - counts the calls of chosen functions, and the instructions in them.
  *
- * Concurrency: counts_begin() and counts_add() in any thread; counts_before() and counts_after() in
- * the vCPU's own; counts_json() when no vCPU runs any more, or the window is closed.
+ * Concurrency: any thread calls counts_begin() and counts_add(). Only the vCPU's thread calls
+ * counts_before() and counts_after(). counts_json() needs stopped vCPUs or a closed window.
  */
 #ifndef PLUGIN_COUNTS_H
 #define PLUGIN_COUNTS_H

@@ -5,22 +5,22 @@
  *   running
  *   idle      its next item has not arrived
  *   parked    see below
- *   held      it resumes after an instruction of another CPU that the model has not reached
+ *   held      it waits for an instruction of another CPU that the model has not reached
  *   ended
  *
  * The simulated machine stops only when no CPU runs. So before the last running CPU stops it wakes
- * another one: an idle one whose next item has arrived. If there is none and no more can come, it
- * wakes a held one. That happens only in a damaged trace.
+ * an idle CPU whose next item has arrived. If there is none and no more can come, it wakes a held
+ * CPU. That happens only in a damaged trace.
  *
- * No CPUs hold each other in a circle. Such a circle would stop them for as long as another CPU
- * runs, and a thread that waits for them in a loop runs forever. Circles are rare: a CPU that
- * resumes is held for the end of a block of instructions that another CPU has begun. Later in that
- * block the other CPU may read what the first one wrote meanwhile. So the access or the resumption
- * that would close a circle is not held.
+ * No CPUs hold each other in a circle. Such a circle would stop its CPUs for as long as another CPU
+ * runs. A thread that waits for them in a loop runs forever. Circles are rare: a CPU that resumes
+ * is held for the end of a block of instructions that another CPU has begun. Later in that block
+ * the other CPU may read what the first one wrote meanwhile. So the access or the resumption that
+ * would close a circle is not held.
  *
- * A CPU that resumes takes over the clock of the one furthest behind. If all were idle, it takes
- * the latest of all clocks plus the idle time in the item: the source knows what they waited for.
- * If all items are there from the start, such a CPU is parked until no CPU runs. Then all CPUs have
+ * A CPU that resumes takes over the clock of the CPU furthest behind. If all CPUs were idle, it
+ * takes the latest of all clocks plus the idle time in the item, which the source knows. If all
+ * items are there from the start, such a CPU is parked until no CPU runs. Then all CPUs have
  * reached that idle time, and the first to resume continues first.
  */
 #include "feed.h"

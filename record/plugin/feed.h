@@ -2,10 +2,10 @@
 /*
  * feed.h - the simulated machine, driven by what guest CPUs did instead of by programs.
  *
- * A CPU's clock advances by one cycle per instruction, and by the coherence model's time for each
- * access in its items. As always in the simulated machine, the CPU furthest behind continues. So
- * accesses of different CPUs reach the model in the order of the clocks, whatever the order in
- * which the emulator executed them.
+ * A CPU's clock advances by its instructions, one cycle each unless a miss was shortly before
+ * (feed.c). It also advances by the coherence model's time for each access in its items. The CPU
+ * furthest behind always continues. So accesses of different CPUs reach the model in the order of
+ * the clocks, whatever the order in which the emulator executed them.
  *
  *   feed_run()                  in one thread; one at a time in a process (the machine is one)
  *   feed_offset(), feed_done()  any thread, at any time while the feed lives

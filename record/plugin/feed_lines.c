@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Every line that a guest touches gets the next line of the simulated machine. So the machine's
- * tables are as large as the touched memory, not as the guest's. The line's home is the machine's
- * node that the guest's memory there stands for. Without address randomisation a kernel's virtual
- * address gives the physical one in two places, the direct map and the image. Other lines (vmalloc)
- * belong to all nodes in turn.
+ * tables are as large as the touched memory, not as the guest's. The watch file says for which node
+ * of the machine guest memory stands, and that node is the line's home. Without address
+ * randomisation a kernel's virtual address gives the physical one in two places, the direct map and
+ * the image. Other lines (vmalloc) belong to all nodes in turn.
  */
 #include "feed_lines.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * feed_lines.h - lines of the guest's memory as lines of the simulated machine.
+ * feed_lines.h - maps lines of the guest's memory to lines of the simulated machine.
  *
  * Concurrency: the model's thread only.
  */

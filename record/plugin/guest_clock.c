@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why these functions of the C library are enough. The emulator takes the guest's time from
- * clock_gettime(CLOCK_MONOTONIC) alone. Only in its main loop's ppoll() does it sleep until a timer
- * is due, and the time-out is the guest's time until then. The model gets that deadline, and the
- * sleep ends when the model reaches it.
+ * clock_gettime(CLOCK_MONOTONIC) alone. Only in ppoll(), in its main loop, does the emulator sleep
+ * until a timer is due. The time-out is the guest's time until then. The model gets that deadline,
+ * and the sleep ends when the model reaches it.
  *
  * Code may also read the time stamp counter by an instruction. While the model's time counts, this
  * instruction faults (PR_SET_TSC), and this file's handler supplies the value. The faults begin
@@ -14,7 +14,7 @@
  * a fault takes far longer than the instruction and a booting kernel reads the time constantly.
  * gettimeofday() goes to the kernel, since the C library's fast path reads that counter, too.
  *
- * Phases: one of three structures, published by a pointer, says which time counts. So no thread
+ * Phases: a pointer selects one of three structures, which says which time counts. So no thread
  * sees half of a change.
  */
 #include "guest_clock.h"

@@ -2,12 +2,12 @@
 /*
  * guest_clock.h - libschedshard-guest-clock.so, preloaded into the emulator: the guest's time.
  *
- * At first it is the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the window is open
- * it is the model's time. So a timer of ten microseconds comes after ten microseconds of simulated
- * work of the guest's CPUs, however long that takes on the host. After the window the guest's time
- * advances with the host's clock again.
+ * At first the guest's time is the host's monotonic clock, 1 / SCHEDSHARD_SLOW as fast. While the
+ * window is open it is the model's time. So a timer of ten microseconds comes after ten
+ * microseconds of simulated work of the guest's CPUs, however long that takes on the host. After
+ * the window the guest's time advances with the host's clock again.
  *
- * The plugin and this library are loaded separately: the functions are weak, and missing when the
+ * The plugin and this library are loaded separately. So the functions are weak, and missing if the
  * library was not preloaded.
  *
  *   guest_clock_thread                      a thread that executes guest code, for itself

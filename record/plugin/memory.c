@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The C library's allocator. */
+/* Allocates from the C library until a caller sets another allocator. */
 #include "memory.h"
 
 #include <stdlib.h>

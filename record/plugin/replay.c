@@ -3,9 +3,9 @@
  * schedshard-replay WATCH TRACE: repeats what guest CPUs did, on the machine that WATCH names
  * (watch.h).
  *
- * The same trace, machine and program give the same result, byte for byte. The CPUs do not do what
- * they would do on that machine. In the recording a CPU that waited for a line fell behind and did
- * less, whereas in a replay it does the same work later.
+ * The same trace, machine and program give the same result, byte for byte. A replay repeats the
+ * recorded work, although on that machine the CPUs would do other work. In the recording a CPU that
+ * waited for a line fell behind and did less; in a replay it does the same work later.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,12 +18,11 @@
  * quantum, or half of what that CPU may be ahead. So the model takes few turns while threads have
  * little to do with each other.
  *
- * The wait cannot stop the machine, because it is bounded. If the model has not advanced in all of
- * PATIENCE_NS, the CPU continues, whatever the others do. Otherwise there would be deadlocks:
- * sometimes the emulator stops all vCPUs on behalf of one, and the model may wait for that one. The
- * limit grows in proportion to the guest's CPUs, because the CPU for which the model waits may not
- * run for some time. The result says how often a CPU continued, as a measure of trust in the
- * quantum.
+ * The wait is bounded, because the emulator sometimes stops all vCPUs on behalf of one, and the
+ * model may wait for that one. If the model has not advanced in all of PATIENCE_NS, the CPU
+ * continues, whatever the others do. The limit grows in proportion to the guest's CPUs, because the
+ * CPU for which the model waits may not run for some time. The result says how often a CPU
+ * continued, as a measure of trust in the quantum.
  */
 #include "step.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A list of chunks. The pushing thread links the chunk of an item before @pushed covers the item,
- * so that a reader of the count finds the chunk. The popping thread frees a chunk when it needs its
- * successor, which then exists: it holds the next item.
+ * A stream is a list of chunks. The pushing thread links the chunk of an item before @pushed covers
+ * the item, so that a reader of @pushed finds the chunk. The popping thread frees a chunk when it
+ * needs the next one, which then exists because it holds the next item.
  *
  * A pushing process may be killed at any instruction, and another one continues. If a chunk was
  * linked for the next item but is still empty, the other process recognises it by its number.

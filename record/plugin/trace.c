@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The reader trusts nothing. Numbers end within ten bytes; CPUs, kinds and sizes exist; places stay
- * below 48 bits and counts of instructions below 62. So no computation with them overflows. The
- * items may still make no sense, such as a CPU that resumes after an instruction that never comes.
- * The model handles that.
+ * below 48 bits and counts of instructions below 62. So no computation with these numbers
+ * overflows. The items may still make no sense, such as a CPU that resumes after an instruction
+ * that never comes. The model handles that.
  */
 #include "trace.h"
 

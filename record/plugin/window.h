@@ -8,7 +8,7 @@
  *   window_end()       when the emulator ends, whether or not a window is open
  *   window_finish()    the same for a program, whose result is complete; once
  *
- * All but the last two in the thread of the vCPU that executed the mark.
+ * The thread of the vCPU that executed the mark calls all of them but the last two.
  */
 #ifndef PLUGIN_WINDOW_H
 #define PLUGIN_WINDOW_H

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The machine's CPUs, for a program that asks the kernel for them.
+ * Shows the machine's CPUs to a program that asks the kernel for them.
  *
  * The emulator asks its own kernel by syscall(), a function of the C library that this preloaded
  * library replaces. So every program sees the machine's CPUs, even if it is static or asks the
  * kernel itself, as Go's runtime does. At the start of a sched_setaffinity(), calls.c moves the
- * thread to a CPU on which it may run. This file remembers what the program asked for. The files of
- * /sys and /proc come from a folder that the emulator prefers to the host's
- * (record/program/machine_view.py).
+ * thread to a CPU on which it may run. This file remembers what the program asked for.
  */
 #include <errno.h>
 #include <stdarg.h>

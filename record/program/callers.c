@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Report the callers of pthread_create() and pthread_join(): see preload_callers(). */
+/* Reports the callers of pthread_create() and pthread_join(): see preload_callers(). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * System calls: which may wait, what they reveal about memory and threads, and what they cost.
+ * Finds out which system calls may wait, what they reveal about memory and threads, and their cost.
  *
  * The emulator leaves the program's system calls to the host's kernel, so a thread that waits in
- * one executes nothing. The model treats it as idle; it resumes at the clock of the CPU furthest
- * behind. Calls that never wait leave the thread running. The kernel's own work is invisible; each
- * call costs CALL_CYCLES.
+ * one executes nothing. The model treats such a thread as idle. The thread resumes at the clock of
+ * the CPU furthest behind. Calls that never wait leave the thread running. The kernel's own work is
+ * invisible; each call costs CALL_CYCLES.
  *
  * A sleep of at most LONG_SLEEP_NS takes that long in the model: the thread resumes when the clocks
  * of the others have advanced so far. If all are idle, the clocks advance to its end. A longer

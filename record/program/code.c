@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The program's executed code: its blocks, accesses, locked instructions and marks.
+ * Watches the program's executed code: its blocks, accesses, locked instructions and marks.
  *
- * Code of the library inside the program is left out.
+ * Instructions and accesses of the library inside the program are left out.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which thread runs on which CPU of the model.
+ * Decides which thread runs on which CPU of the model.
  *
- * A thread gets the first free CPU, in the order of the watch file's 'cpu' lines, and keeps it
- * until it ends. If none is free, it shares the CPU with the fewest threads. Threads of one CPU
- * take turns. A thread releases the CPU when it waits in the kernel or, after TURN instructions,
- * when another one waits for it. This covers threads of all recorded processes.
+ * A thread gets the CPU with the fewest threads, the first one in the order of the watch file's
+ * 'cpu' lines. It keeps the CPU until it ends or is bound to others. Threads of one CPU take turns,
+ * also those of different processes. A thread releases the CPU when it waits in the kernel or,
+ * after TURN instructions, when another one waits for the CPU.
  *
  * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
  * the model's process releases what a dead one held (cpus_bury()).

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A recorded program executes another one.
+ * Records a program that a recorded program executes.
  *
- * The emulator would leave that to the kernel, and the new program would run on the host,
+ * The emulator would leave the call to the kernel, and the new program would run on the host,
  * unrecorded. The emulator shows each system call to the plugin before it makes the call. So the
  * plugin makes this call itself, and executes an emulator that runs the new program with the same
  * plugin. The function and the language from which the program makes the call do not matter then.
- * Children of glibc's posix_spawn() and vfork() share memory with the parent, but the emulator
- * forks for them. Interposing a C library function would miss the C library's internal calls.
+ * Interposing a C library function would miss the C library's internal calls. Children of glibc's
+ * posix_spawn() and vfork() share memory with the parent, but the emulator forks for them.
  *
  * The kernel executes what cannot be executed this way: programs that are not x86-64, and those
  * that change the user. It also handles all errors, so that error codes are the kernel's.

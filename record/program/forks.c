@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The program's forks, and the children that they make.
+ * Follows the program into the children that it forks.
  *
  * A fork copies the emulator with this library and its private state, and shares the rest. So the
  * child only has to become a new image, whose threads have no CPUs and whose private memory has its

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The frames of functions whose call of the library inside the program has not returned.
+ * Finds the frames of the functions that led to a call of the library inside the program.
  *
  * The unwinder needs 2 KiB of stack, and more at its first call. A program may have made stacks
  * without that room. So the unwinder runs on a stack of this library. A thread that finds all of
- * them in use stays on its own stack.
+ * these stacks in use stays on its own stack.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

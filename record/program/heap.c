@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The program's allocations, and where in the code each was made.
+ * Keeps the program's allocations, and where in the code each was made.
  *
  * A program allocates millions of objects, of which a few are contended. The table of lines
  * (access.c) knows which lines are contended. So a freed object is kept only if one of its lines is

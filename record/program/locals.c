@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where thread-local variables lie.
+ * Finds where thread-local variables lie.
  *
  * In the files with which a program starts, a variable lies at the same distance from each thread's
  * thread pointer. So the calling thread can compute the distance for all threads. Variables of a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* maps.h - this process's mapped files. */
+/* maps.h - reads the list of this process's mapped files. */
 #ifndef RECORD_MAPS_H
 #define RECORD_MAPS_H
 

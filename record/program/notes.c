@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the report uses to name addresses and threads: mappings, stacks, frames, and threads.
+ * Keeps what the report uses to name addresses and threads: mappings, stacks, frames, and threads.
  *
  * One lock guards tables of fixed size. A program maps memory for as long as it runs, so the last
  * mappings replace the first ones. A stack or a thread beyond the limit stays unnamed. A fork holds

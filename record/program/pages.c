@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A lock-free hash table with open addressing, like that of lines (access.c). A
+ * The pages are in a lock-free hash table with open addressing, like the lines in access.c. A
  * compare-and-exchange makes an entry once. The entry identifies the page: the object and page of
  * shared memory, or the image and page of private memory. Its slot in the table is the page's
  * number, so the table translates in both directions.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The places that allocate: the return addresses on the stack, up to LEVELS of them.
+ * Numbers the places that allocate: the return addresses on the stack, up to LEVELS of them.
  *
  * Unwinding the stack takes far longer than an allocation. But a function's frame has the same size
  * whenever the function is at the same return address. So this file keeps the distance from each

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * libschedshard-record.so: loaded into the recorded program, before its other libraries.
+ * libschedshard-record.so is loaded into the recorded program, before its other libraries.
  *
  * It reports to the recorder (protocol.h) what is allocated where. Signal handlers get an aligned
- * stack (handlers.c). Nothing else changes: each function calls the next one of its name. It also
- * works without the emulator, in which an unrecorded child may run.
+ * stack (handlers.c). Nothing else changes: each function calls the next one of its name. The
+ * library also works in an unrecorded child, which may run without the emulator.
  */
 /* This file defines both names of mmap(); the compiler must not replace one by the other. */
 #undef _FILE_OFFSET_BITS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Send a message from the library inside the program, by a system call that no kernel has. */
+/* Sends a message from the library inside the program, by a system call that no kernel has. */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The shared memory is an anonymous file (memfd), mapped far from programs and libraries. The file
- * is as large as its range of addresses, and takes memory only where it is used. Memory allocated
- * from its front is never freed, except for chunks of streams. Free chunks form a stack whose head
- * counts its changes. So a compare-and-exchange fails if another thread took and freed the chunk in
- * between.
+ * is as large as its range of addresses, and takes memory only where it is used. Memory is
+ * allocated from its front, and never freed, except for chunks of streams. Free chunks form a stack
+ * whose head counts its changes. So a compare-and-exchange fails if another thread took and freed
+ * the chunk in between.
  */
 #include "shared.h"
 

@@ -5,8 +5,8 @@
  *
  * A call or a return at @sp ends every call whose return address lies at @sp or below. So calls
  * that longjmp(), an exception or the end of a signal handler has skipped do not remain for longer.
- * If @sp is far from all calls it is on another stack: an alternate signal stack, or a fiber's
- * stack. A thread's last STACKS stacks are kept. A call on one stack is never a caller on another.
+ * An @sp far from all calls is on another stack: an alternate signal stack, or a fiber's stack. A
+ * thread's last STACKS stacks are kept. A call on one stack is never a caller on another.
  *
  * Most calls lead to no contended line, so a call gets its site with the first access below it.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A table of the parts of memory in which files are or were mapped, and of what replaced them. The
- * parts do not overlap. An unmapped part stays in the table and is marked as gone, so what is
- * mapped there later gets another tenant.
+ * Keeps a table of the parts of memory in which files are or were mapped, and of what replaced
+ * them. The parts do not overlap. An unmapped part stays in the table and is marked as gone, so
+ * what is mapped there later gets another tenant.
  *
- * The loader first maps a whole library, then parts of the same file over it: these keep the
+ * The loader first maps a whole library, then parts of the same file over it, which keep the
  * tenant. Memory without a file gets a new tenant where a file was unmapped. Over a file that is
- * still mapped it extends that file's data, and belongs to its tenant. A file that returns to its
- * old place gets its old tenant.
+ * still mapped such memory extends the file's data, and belongs to its tenant. A file that returns
+ * to its old place gets its old tenant.
  *
  * A program may map files for ever. Beyond the maximum, later parts and tenants share the last one.
  */

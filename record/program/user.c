@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * This process of the program, and its end.
+ * Keeps the state of this process of the program, and notices its end.
  *
  * At its end this process writes its mappings, its threads, and the contended objects to META.N; N
  * is its number.

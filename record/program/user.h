@@ -4,10 +4,10 @@
  *
  * Here a guest CPU of the plugin (vcpu.h) is a slot that threads hold in turn: its instructions,
  * stream and clock are those of its holder. A thread holds its CPU while it executes, and releases
- * it while it waits in the kernel. So threads that share one take turns.
+ * it while it waits in the kernel. So threads that share a CPU take turns.
  *
- * Concurrency: a thread's fields are used only by that thread, except those marked as used by any
- * thread, with atomics. The tables of notes.c and heap.c have a lock each.
+ * Concurrency: only a thread itself uses its fields, except for those that are marked for any
+ * thread, which are atomic. The tables of notes.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H

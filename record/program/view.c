@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The simulated machine's files of /sys and /proc, for programs that call faccessat() or statx().
+ * Shows the machine's files of /sys and /proc to programs that call faccessat() or statx().
  *
- * The emulator prefers files of a folder (its option -L) to the host's in other calls that open a
- * file or ask for its properties. For faccessat() and statx() the emulator calls the C library. So
+ * In other calls that open a file or ask for its properties, the emulator prefers files of a folder
+ * (its option -L) to the host's. For faccessat() and statx() the emulator calls the C library. So
  * this preloaded library intercepts these two calls, and looks for the file in the folder.
  */
 #include "view.h"

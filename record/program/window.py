@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The part of a run that is recorded. Options need it, so it imports little."""
+"""Says which part of a run is recorded. Options need this file, so it imports little."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The calls that led to accesses.
+"""Finds the calls that led to accesses.
 
 When stacks are recorded, an access contains a site's number instead of its instruction
-(record/program/stacks.h). Sites.apply() puts the instruction back and adds "ways": the cost of each
+(record/program/sites.h). Sites.apply() puts the instruction back and adds "ways": the cost of each
 way to the access. A way contains the addresses of the calls, innermost first.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of each run of a program, by names that stay the same when its sources change.
+"""Lists the cost of each run of a program by names that stay the same when its sources change.
 
 A gate compares runs. So the content of a line identifies it: a variable and its field, or an
-object's allocating function, type and field. Addresses and source lines do not identify it, and the
-elements of an array count as one. Nameless bytes are identified by the functions that access them.
+object's allocating function, type and field. Addresses and source lines do not, and the elements of
+an array count as one. Nameless bytes are identified by the functions that access them.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Notes below a report: what the recording lacks, and how to get it."""
+"""Writes the notes below a report: what the recording lacks, and how to get it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The hottest object as memory: who reads and writes each byte, before an edit and after.
+"""Draws the hottest object as memory: who reads and writes each byte, before and after an edit.
 
 A byte has the letter of the one thread that uses it, a capital if the thread writes. '*': several
 threads write the byte. '+': several threads use it, and at most one writes. '.': nobody uses it.
