@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Compiled by a test for its debug information; the tests contain its lines and offsets. */
+/* A test compiles this file for its debug information, and contains its lines and offsets. */
 struct inner {
 	int a;
 	unsigned short b[3];

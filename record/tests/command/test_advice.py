@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Advice of `record` is given only where its gain is more than chance."""
+"""`record` gives advice only where the gain is more than chance."""
 
 from __future__ import annotations
 

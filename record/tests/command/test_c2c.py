@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb c2c: names from addr2line and DWARF, shares, order."""
+"""The verb c2c shows lines in order, with shares and with names from addr2line and DWARF."""
 
 from __future__ import annotations
 

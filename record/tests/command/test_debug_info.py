@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types of a program's variables: of both compilers, and where the information is damaged."""
+"""A program's variables have types, from both compilers and from damaged debug information."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The gate of continuous integration, on reports made here: what fails, and what is written."""
+"""The gate of continuous integration judges reports that are made here, and writes its verdicts."""
 
 from __future__ import annotations
 

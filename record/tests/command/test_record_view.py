@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A recorded program on the terminal: what is worth reading first, the rest counted."""
+"""The terminal shows what is worth reading of a recorded program first, and counts the rest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * again FILE: two threads write words of one line; the exit status is 3 if FILE exists. again: the
- * number of rounds in which the first thread comes right after the last one decides whether the
- * program deadlocks.
+ * again FILE: two threads write words of one line; the exit status is 3 if FILE exists. again:
+ * counts the rounds in which the first thread comes right after the last one. The count decides
+ * whether the program deadlocks.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * allocator [ends]: a program with its own allocator, one lock around one list. Four threads
- * allocate. With `ends` the first thread ends the program while another one holds the lock.
+ * allocator [ends]: four threads use the program's own allocator, which has one lock around one
+ * list. With `ends` the first thread ends the program while another one holds the lock.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * behave KIND [THREADS]: programs whose output is known, and programs that cannot end. Each thread
- * does OPERATIONS operations.
+ * behave KIND [THREADS]: runs a program of that kind. Its output is known, or it cannot end. Each
+ * thread does OPERATIONS operations.
  */
 #include <errno.h>
 #include <pthread.h>

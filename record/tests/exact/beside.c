@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * beside THREADS HOW: each thread counts in its own word by plain loads and stores. These do not
- * wait for the line, but waiting stores fill the store buffer. HOW is "apart": each word has its
- * own line; "fenced": each store leaves the buffer before the next one. "locked": each thread takes
- * its own lock; "cleared": the first thread clears all words before. PLAIN: one instruction adds.
+ * beside THREADS HOW: each thread counts in its own word by plain loads and stores. They do not
+ * wait for the line, but waiting stores fill the store buffer. HOW "apart": each word has its own
+ * line. "fenced": each store leaves the buffer before the next one. "locked": each thread takes its
+ * own lock. "cleared": the first thread clears all words before. PLAIN: one instruction adds.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * delivered KIND: signals of timers, on stacks of their own, by files. Natively
- * each kind writes the same.
+ * delivered KIND: delivers signals of timers, on alternative stacks, and by files. A native run of
+ * each KIND prints the same.
  */
 #include <errno.h>
 #include <fcntl.h>

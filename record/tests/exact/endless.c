@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* endless KIND: threads in loops that only another thread's store could end. */
+/* endless KIND: runs threads in loops that only another thread's store could end. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that add to their own counters, which have a line each, or with -DSIDE lie side by side.
- * With -DWORSE each addition also changes a common counter. The arguments are the number of threads
- * and the exit status.
+ * Each thread adds to its own counter. The counters have a line each, or with -DSIDE lie side by
+ * side. Every eighth addition, with -DWORSE every one, also changes a common counter. The arguments
+ * are the number of threads and the exit status.
  */
 #include <pthread.h>
 #include <stdatomic.h>

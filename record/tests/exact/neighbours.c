@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * neighbours HOW: words of one line that different threads use; with -DAPART each has its own line.
+ * neighbours HOW: different threads use words of one line; with -DAPART each word has its own line.
  * "polls": one thread reads what nobody writes, and another one writes beside it. "computes": all
  * threads read a flag in a loop, and now and then add to the sum beside it. "rows": each thread
  * adds to its own elements of a long array.

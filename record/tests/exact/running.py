@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compile programs for record --exact, and run them."""
+"""Compiles programs for record --exact, and runs them."""
 
 from __future__ import annotations
 

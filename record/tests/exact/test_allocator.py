@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact: a program with its own allocator, which is modelled like its other code."""
+"""record --exact models a program's own allocator like its other code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A gate on the exact recorder: nothing is random, so no tolerance is needed."""
+"""A gate on the exact recorder needs no tolerance, because nothing is random."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact: thread-local data of libraries that are loaded late."""
+"""record --exact: thread-local data of a late library gives no name to other data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact: the program's standard input, and the files that show its machine."""
+"""record --exact: each run reads the same standard input and the files that show its machine."""
 
 from __future__ import annotations
 

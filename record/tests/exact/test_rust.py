@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact: programs in Rust."""
+"""record --exact records a program in Rust, or says in a line that Rust is missing."""
 
 from __future__ import annotations
 

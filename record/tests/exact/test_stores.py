@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: what lines cost by stores, and what separate lines save a program."""
+"""`record` reports what lines cost by stores, and what separate lines save a program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * With LIBRARY: a library without instrumentation, which waits in loops without system calls, or
- * calculates. Else turns KIND: a program whose threads wait in the library.
+ * With LIBRARY this file is a library without instrumentation, which waits in loops without system
+ * calls, or calculates. Otherwise turns KIND is a program whose threads wait in the library.
  */
 #ifdef LIBRARY
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * wide THREADS: atomic operations of 16 bytes. Threads push and pop nodes of one stack, whose head
- * is a pointer with a count of changes, and add to a sum of 16 bytes. The program prints the number
- * of lost nodes, whether the count is right, and whether the halves of the sum are right.
+ * wide THREADS: threads use atomic operations of 16 bytes. They push and pop nodes of one stack,
+ * whose head is a pointer with a change count, and add to a sum of 16 bytes. The program prints the
+ * number of lost nodes, and whether the count and the halves of the sum are right.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * within KIND: as outside.c, but the first thread waits inside the C library, or in syscall().
- */
+/* within KIND: like outside.c, but the first thread waits inside the C library, or in syscall(). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * api-N PLUGIN FOLDER: the plugin in an emulator with version N of the interface. This program
- * exports that emulator's functions, and calls the plugin as the emulator would. The guest opens
- * the window, calls a counted function three times, and closes the window. The result must count
- * the calls.
+ * api-N PLUGIN FOLDER: tests the plugin in an emulator with version N of the interface. This
+ * program exports that emulator's functions, and calls the plugin as the emulator would. The guest
+ * opens the window, calls a counted function three times, and closes the window. The result must
+ * count the calls.
  */
 #include <dlfcn.h>
 #include <jansson.h>

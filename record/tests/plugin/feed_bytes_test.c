@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * feed_bytes against the definition: for each byte and CPU the time of the CPU's last access, and
- * for each byte and CPU the time of its last write. Random accesses of a line by up to 9 CPUs.
+ * Compares feed_bytes with its definition for random accesses of a line by up to 9 CPUs. By the
+ * definition the times of each CPU's last access and last write of each byte decide.
  */
 #include <stdlib.h>
 #include <string.h>

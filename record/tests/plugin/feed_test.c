@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Guests with known sharing as input of the model: no sharing, all write one line, all write one
- * place. CPUs idle and resume, time passes while all are idle, and some items make no sense.
+ * The model gets guests with known sharing: no sharing, all write one line, all write one place.
+ * CPUs idle and resume, time passes while all are idle, and some items make no sense.
  *
  * feed_test MACHINE: epyc-7763-2s in its flat form
  */

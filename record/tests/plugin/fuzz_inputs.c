@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Traces and watch files of any bytes: accepted, or refused with one line. The first byte chooses
- * between the two.
+ * Traces and watch files of any bytes are accepted, or refused with one line. The first byte
+ * chooses between trace and watch file.
  */
 #include "../../../model/tests/sim/check.h"
 

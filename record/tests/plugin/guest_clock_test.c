@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The guest's clock in its three phases, with this program instead of the emulator. The test
+ * Tests the guest's clock in its three phases, with this program instead of the emulator. The test
  * compares it with the host's clock by inequalities that hold however busy the host is.
  *
  * SCHEDSHARD_SLOW is SLOW in the environment.

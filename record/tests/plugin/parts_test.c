@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Instructions, watch files and streams of the emulator's plugin. */
+/* Tests how the emulator's plugin reads instructions and watch files, and its streams. */
 #include "../../../model/tests/sim/check.h"
 
 #include <string.h>

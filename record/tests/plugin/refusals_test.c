@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * refusals PLUGIN: the plugin's errors for emulators of other versions, and for wrong arguments.
- * The test loads it as the emulator would. The plugin then calls nothing of the emulator: its
- * symbols stay unresolved.
+ * refusals PLUGIN: tests the plugin's errors for emulators of other versions, and for wrong
+ * arguments. The test loads the plugin as the emulator would. The plugin then calls nothing of the
+ * emulator, so the emulator's symbols stay unresolved.
  */
 #include <dlfcn.h>
 #include <string.h>

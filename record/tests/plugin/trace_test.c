@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Traces: the reader returns what was written; a file cut or changed anywhere does no harm.
+ * The reader of traces returns what was written. A file cut or changed anywhere does no harm.
  *
  * trace_test FOLDER: the folder for its files.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-family CASE PROCESSES OPERATIONS THINK: processes whose sharing is known. Between two of
- * its operations a process executes about THINK instructions.
+ * record-family CASE PROCESSES OPERATIONS THINK: runs processes whose sharing is known. Between two
+ * of its operations a process executes about THINK instructions.
  *
  *   shared   all add to one counter in memory that was mapped before the forks
  *   private  each adds to its own counter, all at one address

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The table of allocations, while libraries are loaded and unloaded at the return addresses. */
+/* Tests the table of allocations while libraries come and go at the return addresses. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>

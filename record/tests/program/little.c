@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-little THREADS ROUNDS: threads that share little. Each fills and sorts its own array,
+ * record-little THREADS ROUNDS: runs threads that share little. Each fills and sorts its own array,
  * ROUNDS times, and adds to one sum after each round.
  */
 #include <pthread.h>

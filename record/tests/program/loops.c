@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * record-loops OPERATION THREADS TIMES [pinned]: THREADS threads each do an operation of
- * model/primitives/ TIMES times, as CPUs do in the experiment `primitives`. pinned: on the first
- * CPUs.
+ * record-loops OPERATION THREADS TIMES [pinned]: each of THREADS threads does an operation of
+ * model/primitives/ TIMES times, as CPUs do in the experiment `primitives`. With `pinned` they run
+ * on the first CPUs.
  *
  * The window is open from when all threads are ready until all have ended.
  */

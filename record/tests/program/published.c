@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Layouts of public reports as a small program: published CASE ROUNDS, with the letter of a case.
- * -DCHANGED gives the layout that mended the case.
+ * published CASE ROUNDS: a small program with the data layout of a public report. CASE is the
+ * letter of the report. -DCHANGED gives the layout that mended the case.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Lines of a run as the recorders write them. A figure that a test leaves out is 0."""
+"""Makes lines of a run as the recorders write them. A figure that a test leaves out is 0."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of record, and figures of its reports."""
+"""Calls record, and finds figures in its reports."""
 
 from __future__ import annotations
 

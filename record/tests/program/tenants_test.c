@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The tenant of an address, while libraries, files and memory come and go. */
+/* Tests the tenant of an address while libraries, files and memory come and go. */
 #include <stdbool.h>
 #include <stdint.h>
 

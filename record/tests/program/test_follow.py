@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --follow: processes that share memory or do not, and programs of several processes."""
+"""record --follow records several processes, whether or not they share memory."""
 
 from __future__ import annotations
 

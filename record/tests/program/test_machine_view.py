@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: a program sees the machine of the file, by whichever way it asks."""
+"""A recorded program sees the machine of the file, by whichever way it asks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: the place that allocated an object, where one function allocates for many."""
+"""`record` names the place that allocated an object, where one function allocates for many."""
 
 from __future__ import annotations
 

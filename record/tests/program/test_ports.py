@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Real programs, ported to the library: fetched, changed, built, and run before and after."""
+"""Real programs are ported to the library, and run before and after."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: what programs of distributions and of other languages require of it."""
+"""`record` handles what programs of distributions and of other languages require of it."""
 
 from __future__ import annotations
 

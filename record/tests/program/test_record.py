@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: programs with known sharing."""
+"""`record` finds the known sharing of small programs."""
 
 from __future__ import annotations
 

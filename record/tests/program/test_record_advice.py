@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: objects that no allocation names, and the words for elements of arrays."""
+"""`record` advises about objects that no allocation names, and about elements of arrays."""
 
 from __future__ import annotations
 

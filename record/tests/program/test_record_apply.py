@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --apply-check: the edit in a copy of the source, and the two gains."""
+"""record --apply-check makes the edit in a copy of the source, and reports the two gains."""
 
 from __future__ import annotations
 

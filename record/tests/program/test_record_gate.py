@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A gate on programs in the emulator, whose runs differ."""
+"""A gate works on programs in the emulator, although their runs differ."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --guest: its parts on this host, without a kernel."""
+"""The parts of record --guest work on this host, without a kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: programs that are hard to record, and what is said of parts that are missing."""
+"""`record` records programs that are hard to record, and says which parts are missing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: names of objects that share a line, of Fortran's variables, of odd files."""
+"""`record` names objects that share a line, Fortran's variables, and odd files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: what is refused, and with which words (more in cli/tests/data/wrong-input.txt)."""
+"""`record` refuses some requests in certain words (more in cli/tests/data/wrong-input.txt)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record replay: a trace gives the same report, on other machines too; reports are compared."""
+"""record replay makes the same report from a trace, and reports on other machines to compare."""
 
 from __future__ import annotations
 

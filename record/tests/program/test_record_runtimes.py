@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: memory and code of runtimes, and objects that are large."""
+"""`record` names memory and code of runtimes, and objects that are large."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: names, streams, folders and C libraries that few programs have."""
+"""`record` works with names, streams, folders and C libraries that few programs have."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: two libraries, and memory, that are at one address one after the other."""
+"""`record` distinguishes libraries and memory that are at one address one after the other."""
 
 from __future__ import annotations
 

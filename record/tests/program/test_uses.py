@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record: types of objects, from the pointers that instructions use."""
+"""Objects get their types from the pointers that instructions use."""
 
 from __future__ import annotations
 

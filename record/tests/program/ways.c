@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * record-ways [SIGNALS]: two threads reach counters in ways in which a recorded stack of calls can
- * go wrong. Each counter has its own line, which both threads write. SIGNALS 0: without handlers.
+ * go wrong. Each counter has its own line, which both threads write. SIGNALS 0 runs no handlers.
  *
  * Exit status: 0; 1 when a counter has not been reached as often as it must be.
  */

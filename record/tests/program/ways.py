@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What record/tests/program/ways.c does, and the calls of it that a report must show."""
+"""Lists the calls of record/tests/program/ways.c that a report must show."""
 
 from __future__ import annotations
 

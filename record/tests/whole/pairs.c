@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * pairs CASE before|after CPUS MHZ WORK_NS OPERATIONS: the shared part of one published workload
- * (machines/published/whole.toml), before and after the published change.
+ * pairs CASE before|after CPUS MHZ WORK_NS OPERATIONS: runs the shared part of one published
+ * workload (machines/published/whole.toml), before or after the published change.
  *
- * CPUS, such as 0-3,8: each gets a thread. An operation is WORK_NS of private instructions, half to
- * one and a half times as many, and then the accesses of CASE. When the first thread has done
+ * Each of CPUS, such as 0-3,8, gets a thread. An operation is WORK_NS of private instructions, half
+ * to one and a half times as many, and then the accesses of CASE. When the first thread has done
  * OPERATIONS, all end, so that a thread that got a lock seldom does not decide the time. Prints the
  * operations of all threads, and nanoseconds by its clock. Each object has the name that the
  * published source gives it.

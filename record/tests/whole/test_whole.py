@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Published pairs of whole workloads: their data, their programs, their score, their page."""
+"""The data, programs, score and page of the published pairs of whole workloads are right."""
 
 import re
 import subprocess
