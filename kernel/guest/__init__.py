@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests: their machine, root file system and programs, and how one boots."""
+"""Makes the machine, root file system and programs of a guest, and boots it."""

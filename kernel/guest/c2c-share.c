@@ -11,11 +11,11 @@
  *   byte    as half, with a byte per CPU, written by a plain store, in place of the bit
  *
  * In false and true no siblings share a line. Otherwise the number of transfers would depend on the
- * order in which CPUs get a line, and so on the order in which the threads start.
+ * order in which the threads start.
  *
  * The measured window opens when all threads run, each on its CPU, and closes when all have ended.
  * A thread that was still asleep would begin late, because an idle CPU does not hold back the
- * others. A mark follows every operation. Let the plugin watch only operate().
+ * others. A mark follows every operation. The plugin must watch only operate().
  *
  * Exit status: 0, or 1 if the memory has a wrong value at the end.
  */

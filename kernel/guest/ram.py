@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Reads the memory of a guest that has ended, from the files in which the emulator kept it.
 
-The kernel's addresses must not be randomised, because a physical address is computed as the
-virtual address minus the start of the direct map or of the kernel image.
+The kernel's addresses must not be randomised. Then a physical address is the virtual address minus
+the start of the direct map or of the kernel image.
 """
 
 import mmap

@@ -2,7 +2,7 @@
 """Makes the trial's file: GRUB with a menu, two kernels, and a system that lives in memory.
 
 trial.efi is one program for UEFI, which contains everything. trial.iso boots with UEFI and BIOS,
-from a stick or a disc. Its kexec.sh starts the trial from a running system.
+from a stick or a disc. The file kexec.sh on it starts the trial from a running system.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The workloads of the trial, with published options, and how their output is read."""
+"""Defines the workloads of the trial, with published options, and reads their output."""
 
 import re
 import shlex

@@ -2,8 +2,8 @@
 /*
  * The file of blocks says which blocks call code without instrumentation. Such a call takes
  * EXACT_AWAY cycles of the model. The host's time for it runs from the start of the block to the
- * start of the next one, less the time spent in this library. The host's time is only reported. The
- * model must not use it, because it differs between runs.
+ * start of the next one, less the time in this library. The host's time is only reported. The model
+ * must not use it, because it differs between runs.
  */
 #include "away.h"
 

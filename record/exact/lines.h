@@ -3,7 +3,7 @@
  * lines.h - which of the program's lines the model sees.
  *
  * A word for each line of memory says who has used it (lines.c). Most accesses end with one
- * comparison: the CPU was the only one so far.
+ * comparison, because no other CPU has used the line so far.
  */
 #ifndef EXACT_LINES_H
 #define EXACT_LINES_H

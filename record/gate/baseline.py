@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads and checks the reports on both sides of a gate, and refuses those that do not compare.
+"""Reads and checks the reports on both sides of a gate, and refuses those that cannot be compared.
 
-A baseline is the report that 'record --out FILE' saves. It comes from a repository, so each
-value is checked before it is used.
+A baseline is the report that 'record --out FILE' saves. It comes from a repository, so each value
+is checked before it is used.
 """
 
 from __future__ import annotations

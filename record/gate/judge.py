@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Decides which lines appeared or grew, and how sure that is.
 
-All lines of baseline and recording with a name in common form one row, so a line that was split in
+All lines of baseline and recording with a name in common form one row. So a line that was split in
 two is compared with both parts. A row fails if it grew by more than the limit in HITM per
 operation, or in its share of all cycles. A share may also grow because other lines shrank, so the
 cycles per operation must have grown as well. With several runs the low end of the growth's interval

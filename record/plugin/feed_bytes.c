@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Each CPU has a word with a bit for each byte of the line. A write sets the bits of its bytes in
- * the words of all other CPUs, and an access clears the bits of its bytes in its own CPU's word. A
- * CPU that joins late has accessed nothing yet, so every written byte is new to it.
+ * the words of all other CPUs. An access clears the bits of its bytes in its own CPU's word. A CPU
+ * that joins late has accessed nothing yet, so every written byte is new to it.
  */
 #include "feed_bytes.h"
 

@@ -9,7 +9,7 @@
  *	CPU number
  *	kind (enum item_kind) + 8 * log2 of the size
  *	instructions since this CPU's last item
- *	place  \ less that of this CPU's last item, doubled, and inverted when negative;
+ *	place  \ minus that of this CPU's last item; then doubled, and inverted if negative;
  *	pc     / not there for ITEM_IDLE and ITEM_TIME
  *
  * Items of different CPUs have the order in which the model processed them. A file that was cut

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Leaves SIGINT and SIGTERM to the recorded program, whose reaction is part of the recording.
 
-Ctrl-C makes the kernel signal every process in the terminal's foreground, so the program too. A
+Ctrl-C makes the kernel signal every process in the terminal's foreground, also the program. A
 signal that another process sends to this one is passed on, whatever terminals there are.
 """
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * pages.h - the number of the byte of memory at an address of a process.
+ * pages.h - numbers the bytes of memory that recorded processes use.
  *
  * Addresses of the first program are their own numbers. Shared memory, memory of other processes,
  * and code of other programs get pages in a region that no program uses.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* given KIND: threads have the attributes that the program gives them; locks return as glibc's. */
+/* given KIND: threads have the attributes that the program gives them, and locks act as glibc's. */
 #include <aio.h>
 #include <errno.h>
 #include <mqueue.h>

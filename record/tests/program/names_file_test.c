@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A file of names is written whole or not at all, and never through another user's link:
+ * A file of names is written whole or not at all, and never through another user's link.
  *
  *	names-file-test FOLDER	an empty folder
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* together.h - threads with the numbers from 0 on, which can wait for each other. */
+/* together.h - starts threads with the numbers from 0 on, which can wait for each other. */
 #include <pthread.h>
 
 static pthread_barrier_t ready;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slots of CPUs, and the search for CPUs at the lowest level, against a model
- * that is too simple to be wrong.
+ * Test the slots of CPUs, and the search for CPUs at the lowest level, against
+ * a model that is too simple to be wrong.
  */
 #include <kunit/test.h>
 #include <linux/mmu_context.h>

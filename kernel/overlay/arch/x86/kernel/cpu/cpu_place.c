@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The place of every possible x86 CPU, before any but the boot CPU has run.
+ * Find the place of every possible x86 CPU before any but the boot CPU has run.
  *
  * Firmware gives the APIC ids of all possible CPUs. CPUs share the L3 if their
  * ids agree above a bit that the boot CPU's CPUID gives, as in cacheinfo. Many
