@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no wake-up is lost: a sleeper stores ASLEEP before it releases what it waits for. A waker
+ * Why no wake-up is lost: a sleeper stores RT_ASLEEP before it releases what it waits for. A waker
  * changes the state under the task's lock, so one of two wakers does the work. If the sleeper has
  * not left its queue yet, that queue's lock decides. Either the waker finds the sleeper still there
  * and makes it runnable. Or the sleeper has left, and the waker waits until the sleeper's CPU has
  * switched away, because a task must not run on two CPUs.
  *
  * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU
- * does the rest. Until then p->state is WAKING, which stops other wakers.
+ * does the rest. Until then p->state is RT_WAKING, which stops other wakers.
  */
 #include "rq.h"
 
