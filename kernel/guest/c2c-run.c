@@ -3,8 +3,8 @@
  * c2c-run MADE LENGTH PROGRAM [ARGUMENT...]: runs the program and opens the measured window. The
  * window opens when MADE processes and threads have been created since the start and the machine is
  * busy (BUSY). By then the program has started its threads, and they work. With MADE 0 the window
- * opens at once. It closes LENGTH microseconds later or, if LENGTH is 0, when the program ends. If
- * the program ends before the window opens, the window is empty.
+ * opens at once. The window closes LENGTH microseconds later or, if LENGTH is 0, when the program
+ * ends. If the program ends before the window opens, the window is empty.
  *
  * c2c-run has the highest priority, so that it opens the window in time however busy the machine
  * is.

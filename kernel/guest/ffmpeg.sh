@@ -3,7 +3,7 @@
 # ffmpeg SECONDS [INSTANCES]: runs transcodes at FIFO 99 side by side. Without INSTANCES it runs
 # eight short ones, repeated until the time is over. With INSTANCES it runs that many, each for the
 # whole time, as on a server. The film is ffmpeg's test picture, small because an emulated CPU
-# decodes slowly. -filter_threads 1 because a filter otherwise has a thread per CPU.
+# decodes slowly. Without -filter_threads 1 a filter has a thread per CPU.
 set -u
 film=/tmp/film.mpg
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Makes the guest's root file system from programs of this host, their libraries, and our programs.
 
-It consists of parts, and a boot takes only the parts that its tests need. ffmpeg alone has 200
-libraries, and unpacking them takes an emulated machine longer than booting. Archives are cached
+The file system consists of parts. A boot takes only the parts that its tests need. ffmpeg alone has
+200 libraries, and unpacking them takes an emulated machine longer than booting. Archives are cached
 under the hash of their contents.
 """
 

@@ -8,8 +8,8 @@
  * when the program ends. With MARKS 1 the program itself opens and closes the window.
  *
  * ptrace stops the program before its first instruction, and at its end, while its memory still
- * exists. Its output goes to files while it runs, so that the console is not part of the
- * measurement. Afterwards it goes to the second serial line, in sections: name, length, bytes.
+ * exists. The program writes its output to files, so that the console is not part of the
+ * measurement. Then the output goes to the second serial line, in sections: name, length, bytes.
  */
 #define _GNU_SOURCE
 #include "c2c-mark.h"

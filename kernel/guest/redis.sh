@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# redis SECONDS: runs a Redis server, and its benchmark over loopback until the time is over.
+# redis SECONDS: repeats the benchmark of a Redis server over loopback until the time is over.
 set -u
 end=$(($(date +%s) + $1))
 socket=/tmp/redis.sock

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * rt-storm SECONDS [THREADS [SEED [deadline]]]: hundreds of RT threads wake, move and re-prioritise
- * each other at random (storm-work.c). A monitor finds those that the scheduler forgot
+ * each other at random (storm-work.c). A monitor finds threads that the scheduler forgot
  * (storm-check.c). Meanwhile `churn` may take CPUs offline and change cpusets.
  *
  * The main thread is the driver. It wakes a quarter of all workers at once, so that more RT tasks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The monitor of the RT storm: which late workers did the scheduler forget?
+ * The monitor of the RT storm finds late workers that the scheduler forgot.
  *
  * Lateness alone proves nothing. A worker of low priority that is bound to one CPU rightly waits
  * for as long as others run there. An emulated machine stops whenever its host does. So the monitor

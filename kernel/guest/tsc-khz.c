@@ -3,8 +3,8 @@
  * tsc-khz: prints the frequency of this host's time stamp counter, in kHz; runs on the host.
  *
  * A guest reads the host's counter. If the guest measures the counter against its timer while the
- * host runs something else, it finds a wrong frequency. In one case its seconds were a third of a
- * second long, and its watchdogs fired. So the guest gets the frequency as an option.
+ * host runs something else, it finds a wrong frequency. In one case a guest's seconds were a third
+ * of a second long, and watchdogs fired. So the guest gets the frequency as an option.
  *
  * The counter is read at both ends of an interval, each time between two readings of the clock. The
  * least interrupted of many tries counts, so that a busy host does not matter.

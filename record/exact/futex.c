@@ -3,7 +3,8 @@
  * A thread waits for a word of memory as with the kernel's futexes. Every other wait uses this one.
  *
  * Why no wake-up is lost: nothing else runs between the load of the word and the entry into the
- * queue. A waker stores the word before it calls futex_wake(), which empties the store buffer.
+ * queue. A waker stores the word before it calls futex_wake(), which empties the store buffer. So
+ * the waiter loads the new value, or the waker finds the waiter in the queue.
  *
  * Why no signal is lost: a signal that comes before the wait is seen after the load, and a later
  * one interrupts the wait.

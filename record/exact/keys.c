@@ -3,7 +3,7 @@
  * Implements thread-specific data: pthread_key_create() and its kin. The C library would call the
  * destructors in the real thread, outside of simulated time. So this file stores the values of
  * recorded threads, and calls the destructors itself. The C library still creates each key, so that
- * both use the same key numbers.
+ * this file and the C library use the same key numbers.
  */
 #include "keys.h"
 

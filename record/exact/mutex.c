@@ -5,8 +5,8 @@
  * effect, because threads have no priorities here.
  *
  * When a thread ends, the next locker of its robust mutex gets it as inconsistent: the mutex's
- * owner is DIED. If that locker unlocks the mutex while it is inconsistent, its owner is GONE. A
- * thread's robust mutexes form a list.
+ * owner is DIED. If that locker unlocks the mutex while it is inconsistent, the owner becomes GONE.
+ * A thread's robust mutexes form a list.
  */
 #include <limits.h>
 

@@ -2,9 +2,9 @@
 /*
  * Some calls wait for something outside of the program: calls that read, or wait for several files.
  * If nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, and other
- * threads run meanwhile. Calls that had to wait are counted. Only a pipe between two threads of the
- * program behaves the same in each run. While no thread executes anything, the host sleeps between
- * two looks.
+ * threads run meanwhile. Calls that had to wait are counted, because input from outside comes at
+ * another time in each run. Pipes between threads of the program behave the same each time. While
+ * no thread executes anything, the host sleeps between two looks.
  */
 #include "outside.h"
 

@@ -3,8 +3,8 @@
  * Decides which thread each CPU runs.
  *
  * A thread stays on its CPU. A new thread gets the CPU with the fewest threads, of those that it
- * may use. So it shares a CPU only if each CPU that it may use has a thread. Threads of one CPU
- * take turns. A thread that waits leaves the CPU at once; otherwise its turn ends after
+ * may use. So a new thread shares a CPU only if each CPU that it may use has a thread. Threads of
+ * one CPU take turns. A thread that waits leaves the CPU at once; otherwise its turn ends after
  * EXACT_SLICE. A switch takes EXACT_CHANGE cycles and does not change the caches.
  *
  * A thread that another thread binds to other CPUs goes there at once if it waits. Otherwise it

@@ -4,8 +4,8 @@
  * read, so the file of blocks lists the instructions that read the counter. Each is replaced by an
  * invalid instruction, and the handler of SIGILL returns the machine's cycles.
  *
- * Nothing else of the program changes: ud2 has two bytes, rdtsc has as many, and rdtscp more. They
- * change no flags, and only the registers of their results.
+ * Nothing else of the program changes: ud2 has two bytes, rdtsc has as many, and rdtscp has more.
+ * rdtsc and rdtscp change no flags, and only the registers of their results.
  *
  * Linux can make the instruction itself fault (PR_SET_TSC). This library does not use that, because
  * the vDSO's clocks and away.c read the counter far more often than the program does.

@@ -3,7 +3,7 @@
  * Changes the user or group. The kernel keeps both per thread, so the C library interrupts all real
  * threads but the caller, and waits until each has changed. The model does not see real threads, so
  * the wait happens in the kernel. The C library must see the first real thread, which executes
- * everything, as the caller. Otherwise it would wait for ever for that thread.
+ * everything, as the caller. Otherwise the C library would wait for ever for that thread.
  */
 #include <errno.h>
 #include <grp.h>

@@ -2,8 +2,9 @@
 /*
  * vcpu.h - the plugin's state of each guest CPU.
  *
- * The vCPU's own thread writes this state, with plain stores to what no other thread reads. Loads
- * and stores of the rest (marked "any") are relaxed: each value is useful alone, and may be old.
+ * Mostly the vCPU's own thread writes this state, with plain stores to what no other thread uses.
+ * Members that other threads use, too (marked "any"), are atomic: each is useful alone, and may be
+ * old.
  */
 #ifndef PLUGIN_VCPU_H
 #define PLUGIN_VCPU_H

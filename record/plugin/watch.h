@@ -21,7 +21,7 @@
  *                             separate lines; in order
  *   program                   replay: the trace is that of a program's threads, so the replay reads
  *                             it as the model advances, the result is detailed, and hits take no
- *                             time beyond their instructions
+ *                             time beyond their instructions, except shortly after a miss
  *
  * Numbers are hexadecimal with 0x, else decimal. Lines that are empty or begin with # are ignored.
  *

@@ -8,7 +8,7 @@
  * after TURN instructions, when another one waits for the CPU.
  *
  * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
- * the model's process releases what a dead one held (cpus_bury()).
+ * the model's process releases what a dead one held (bury() in model.c).
  *
  * No thread waits here for ever. Sometimes the emulator stops all threads on behalf of one (fork,
  * the end), and a thread that sleeps in the plugin would block that. A thread that has waited for
