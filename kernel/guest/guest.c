@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Helpers of the guest programs. No function keeps state, so threads may call all of them in
- * parallel.
- */
+/* Helpers of the guest programs. They keep no state, so threads may call them in parallel. */
 #include "guest.h"
 
 #include <errno.h>

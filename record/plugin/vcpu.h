@@ -3,8 +3,7 @@
  * vcpu.h - the plugin's state of each guest CPU.
  *
  * Mostly the vCPU's own thread writes this state, with plain stores to what no other thread uses.
- * Members that other threads use, too (marked "any"), are atomic: each is useful alone, and may be
- * old.
+ * Members that other threads use (marked "any") are atomic: each is useful alone, and may be old.
  */
 #ifndef PLUGIN_VCPU_H
 #define PLUGIN_VCPU_H
