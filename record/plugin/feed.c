@@ -13,7 +13,7 @@
  * CPU. That happens only in a damaged trace.
  *
  * No CPUs hold each other in a circle. Such a circle would stop its CPUs for as long as another CPU
- * runs. A thread that waits for them in a loop runs forever. Circles are rare: a CPU that resumes
+ * runs, and a thread that waits for them in a loop never stops. Circles are rare: a CPU that resumes
  * is held for the end of a block of instructions that another CPU has begun. Later in that block
  * the other CPU may read what the first one wrote meanwhile. So the access or the resumption that
  * would close a circle is not held.
