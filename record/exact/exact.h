@@ -34,14 +34,6 @@
  */
 #define EXACT_PAUSE 140u
 #define EXACT_AWAY  100u
-/*
- * The EXACT_NEAR instructions after an access that misses in the model run at EXACT_WIDTH per
- * cycle. So they do in the experiment primitives, where branches are predicted and data is in the
- * L1 cache. Other instructions take one cycle each, because they have misses that the model lacks.
- * Both numbers are estimates.
- */
-#define EXACT_NEAR  64u
-#define EXACT_WIDTH 4u
 /* A thread executes this many instructions before threads that are behind get a turn. */
 #define EXACT_AHEAD 1000u
 /* Time slice of threads that share a CPU, picoseconds. */
@@ -202,7 +194,7 @@ extern _Thread_local uint32_t exact_cycles HIDDEN __attribute__((tls_model("init
 #define EXACT_FREE_SWAP 5u
 extern _Thread_local uint32_t exact_free HIDDEN __attribute__((tls_model("initial-exec")));
 
-/* How many of the next instructions count as near a miss: see EXACT_NEAR. */
+/* How many of the next instructions count as near a miss: see FEED_NEAR. */
 extern _Thread_local uint32_t exact_near HIDDEN __attribute__((tls_model("initial-exec")));
 
 /* The caller's thread-local memory. A fiber has that of its own thread. */

@@ -224,7 +224,7 @@ static uint32_t later(const void *pc)
 static void note(const char *in, uint32_t size, bool write, const void *pc, uint32_t rest)
 {
 	if (feed_lines_note(&lines, sim_cpu(), in, size, write, counter(pc, write)))
-		exact_near = EXACT_NEAR;
+		exact_near = FEED_NEAR;
 	exact_ran += rest;
 	if (away_since)
 		away_leave();

@@ -139,7 +139,7 @@ void sched_work(uint32_t instructions)
 	executed += n;
 	n -= up_to(&exact_free, n);
 	near = up_to(&exact_near, n);
-	sim_spend((n - near + exact_cycles) * exact.ps + near * exact.ps / EXACT_WIDTH);
+	sim_spend((n - near + exact_cycles) * exact.ps + near * exact.ps / FEED_WIDTH);
 	exact_ran = exact_cycles = 0;
 }
 

@@ -45,13 +45,6 @@ const char __executable_start;
 #define EVER	     UINT64_MAX
 /* Not 0: an event follows an access that has ended, and must not come before its beginning. */
 #define FREE_PS 1u
-/*
- * As in an exact run (EXACT_NEAR in record/exact/exact.h): the NEAR instructions after an access
- * that misses run at WIDTH per cycle, and hits among them take the machine's time. So a CPU that
- * just got a line may lose it before its next access to that line.
- */
-#define NEAR  64u
-#define WIDTH 4u
 
 enum feed_state { RUNNING, IDLE, HELD, PARKED, ENDED };
 
@@ -250,7 +243,7 @@ static void advance(struct feed *f, struct feed_cpu *c, uint64_t instr)
 		return;
 	near = near > c->done ? near - c->done : 0;
 	/* Compute until no time is left; other CPUs continue meanwhile. */
-	for (left = (instr - c->done - near) * f->ps + near * f->ps / WIDTH; left;)
+	for (left = (instr - c->done - near) * f->ps + near * f->ps / FEED_WIDTH; left;)
 		left = sim_compute(left);
 	__atomic_store_n(&c->done, instr, __ATOMIC_RELAXED);
 	if (instr >= c->first_held)
@@ -416,7 +409,7 @@ static void perform(struct feed *f, uint32_t n, const struct item *item)
 	if (f->setup.detailed &&
 	    feed_lines_note(&f->lines, n, at, size, item->kind != ITEM_LOAD, pc) &&
 	    f->setup.hits_free)
-		f->cpu[n].near = item->instr + NEAR;
+		f->cpu[n].near = item->instr + FEED_NEAR;
 	if (item->kind != ITEM_LOAD)
 		f->lines.writer[arena_line(at)] = (struct feed_writer){ item->instr, n };
 }

@@ -22,6 +22,15 @@ struct machine;
 #define FEED_MAX_CPUS  1024u
 #define FEED_MAX_NODES 64u
 #define FEED_MAX_PADS  131072u
+/*
+ * In recordings of programs the FEED_NEAR instructions after an access that misses in the model run
+ * at FEED_WIDTH per cycle. So they do in the experiment primitives, where branches are predicted
+ * and data is in the L1 cache. Other instructions take one cycle each, because they have misses
+ * that the model lacks. Hits among the instructions near a miss take the machine's time. So a CPU
+ * that just got a line may lose it before its next access to that line. Both numbers are estimates.
+ */
+#define FEED_NEAR  64u
+#define FEED_WIDTH 4u
 
 enum feed_got {
 	FEED_ITEM,  /* here is one */
