@@ -22,11 +22,11 @@
 
 API pid_t wait4(pid_t child, int *status, int options, struct rusage *usage)
 {
-	int how = outside_on() ? options | WNOHANG : options;
+	int how = outside_enter() ? options | WNOHANG : options;
 	struct outside call = outside_begin(false);
 	pid_t ended;
 
-	if (outside_on())
+	if (outside_enter())
 		outside_call();
 	while (!(ended = PASS(REAL(wait4)(child, status, how, usage))) && how != options) {
 		if (!outside_again(&call))
@@ -52,13 +52,13 @@ API pid_t wait3(int *status, int options, struct rusage *usage)
 
 API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	int how = outside_on() ? options | WNOHANG : options, failed;
+	int how = outside_enter() ? options | WNOHANG : options, failed;
 	struct outside call = outside_begin(false);
 	siginfo_t own;
 
 	if (!info)
 		info = &own;
-	if (outside_on())
+	if (outside_enter())
 		outside_call();
 	for (;;) {
 		info->si_pid = 0;
@@ -74,10 +74,10 @@ API int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 
 API int flock(int file, int operation)
 {
-	int how = outside_on() ? operation | LOCK_NB : operation;
+	int how = outside_enter() ? operation | LOCK_NB : operation;
 	struct outside call = outside_begin(false);
 
-	if (outside_on())
+	if (outside_enter())
 		outside_call();
 	while (PASS(REAL(flock)(file, how))) {
 		if (errno != EWOULDBLOCK || how == operation)
@@ -94,7 +94,7 @@ static int control(int file, int command, void *arg)
 	struct outside call = outside_begin(false);
 	int result;
 
-	if (!outside_on())
+	if (!outside_enter())
 		how = command;
 	else
 		outside_call();
@@ -131,14 +131,14 @@ API int exact_fcntl(int file, int command, ...)
 
 API int sigsuspend(const sigset_t *mask)
 {
-	if (!outside_on() || !(masks_on() || exact.live > 1))
+	if (!outside_enter() || !(masks_on() || exact.live > 1))
 		return REAL(sigsuspend)(mask);
 	return ppoll(NULL, 0, NULL, mask);
 }
 
 API int pause(void)
 {
-	if (!outside_on() || !(masks_on() || exact.live > 1))
+	if (!outside_enter() || !(masks_on() || exact.live > 1))
 		return REAL(pause)();
 	return ppoll(NULL, 0, NULL, NULL);
 }

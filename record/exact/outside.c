@@ -256,18 +256,18 @@ static ssize_t read_signals(int file, void *into, size_t size)
 
 API ssize_t read(int file, void *into, size_t size)
 {
-	if (outside_on() && files_have(file))
+	if (outside_enter() && files_have(file))
 		return read_signals(file, into, size);
-	if (outside_on() && !wait_to_read(file))
+	if (outside_enter() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(read)(file, into, size));
 }
 
 API ssize_t readv(int file, const struct iovec *into, int n)
 {
-	if (outside_on() && n > 0 && files_have(file))
+	if (outside_enter() && n > 0 && files_have(file))
 		return read_signals(file, into->iov_base, into->iov_len);
-	if (outside_on() && !wait_to_read(file))
+	if (outside_enter() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(readv)(file, into, n));
 }
@@ -279,7 +279,7 @@ API ssize_t recvfrom(int file, void *restrict into, size_t size, int flags,
 	size_t done = 0;
 	ssize_t n;
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(recvfrom)(file, into, size, flags, from, length));
 	/* With MSG_WAITALL the first part would wait for the rest. */
 	do {
@@ -301,21 +301,21 @@ API ssize_t recv(int file, void *into, size_t size, int flags)
 
 API ssize_t recvmsg(int file, struct msghdr *into, int flags)
 {
-	if (outside_on() && !wait_to_receive(file, flags))
+	if (outside_enter() && !wait_to_receive(file, flags))
 		return -1;
 	return PASS(REAL(recvmsg)(file, into, flags));
 }
 
 API int accept(int file, struct sockaddr *restrict from, socklen_t *restrict size)
 {
-	if (outside_on() && !wait_to_read(file))
+	if (outside_enter() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(accept)(file, from, size));
 }
 
 API int accept4(int file, struct sockaddr *restrict from, socklen_t *restrict size, int flags)
 {
-	if (outside_on() && !wait_to_read(file))
+	if (outside_enter() && !wait_to_read(file))
 		return -1;
 	return PASS(REAL(accept4)(file, from, size, flags));
 }
@@ -328,7 +328,7 @@ API int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *most, const s
 	struct several s;
 	int found;
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(ppoll)(fds, n, most, mask));
 	s = begin(n, outside_until(most), mask);
 	do {
@@ -342,7 +342,7 @@ API int poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	struct timespec most = { ms / 1000, ms % 1000 * 1000000l };
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(poll)(fds, n, ms));
 	return ppoll(fds, n, ms < 0 ? NULL : &most, NULL);
 }
@@ -355,7 +355,7 @@ API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restri
 	struct several s;
 	int found;
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(pselect)(n, in, out, bad, most, mask));
 	for (int i = 0; i < 3; i++)
 		if (given[i])
@@ -376,7 +376,7 @@ API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 {
 	struct timespec ts;
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(select)(n, in, out, bad, most));
 	if (most)
 		ts = (struct timespec){ most->tv_sec, most->tv_usec * 1000 };
@@ -388,7 +388,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 	struct several s;
 	int found;
 
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(epoll_pwait)(file, events, most, ms, mask));
 	s = begin(true, after_ms(ms), mask);
 	do {
@@ -400,7 +400,7 @@ API int epoll_pwait(int file, struct epoll_event *events, int most, int ms, cons
 
 API int epoll_wait(int file, struct epoll_event *events, int most, int ms)
 {
-	if (!outside_on())
+	if (!outside_enter())
 		return PASS(REAL(epoll_wait)(file, events, most, ms));
 	return epoll_pwait(file, events, most, ms, NULL);
 }

@@ -9,9 +9,10 @@
 
 #include "exact.h"
 
-/** outside_from - note that the caller is in a function that the program called at @pc. */
+/** outside_from - note that the program called the running function at @pc. Return: true */
 bool outside_from(const void *pc);
-#define outside_on() (exact_on() && outside_from(__builtin_return_address(0)))
+/* Is the caller's thread simulated? If so, note from where the program called. */
+#define outside_enter() (exact_on() && outside_from(__builtin_return_address(0)))
 
 /** outside_call - the caller begins a system call. */
 void outside_call(void);

@@ -113,7 +113,7 @@ static ssize_t send_all(int file, const struct msghdr *what, int flags)
 API ssize_t writev(int file, const struct iovec *part, int n)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)part, .msg_iovlen = (size_t)n };
-	enum kind kind = outside_on() && n > 0 && n <= IOV_MAX ? kind_of(file) : PLAIN;
+	enum kind kind = outside_enter() && n > 0 && n <= IOV_MAX ? kind_of(file) : PLAIN;
 	ssize_t done = 0, now;
 
 	if (kind == SOCKET)
@@ -141,7 +141,7 @@ API ssize_t write(int file, const void *from, size_t size)
 	struct iovec part = { (void *)(uintptr_t)from, size };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	switch (outside_on() ? kind_of(file) : PLAIN) {
+	switch (outside_enter() ? kind_of(file) : PLAIN) {
 	case PIPE:
 		return into_pipe(file, from, size);
 	case SOCKET:
@@ -153,7 +153,7 @@ API ssize_t write(int file, const void *from, size_t size)
 
 API ssize_t sendmsg(int file, const struct msghdr *what, int flags)
 {
-	if (outside_on() && !(flags & MSG_DONTWAIT) && kind_of(file) == SOCKET)
+	if (outside_enter() && !(flags & MSG_DONTWAIT) && kind_of(file) == SOCKET)
 		return send_all(file, what, flags);
 	return PASS(REAL(sendmsg)(file, what, flags));
 }
@@ -167,7 +167,7 @@ API ssize_t sendto(int file, const void *from, size_t size, int flags, const str
 			    .msg_iov = &part,
 			    .msg_iovlen = 1 };
 
-	if (outside_on())
+	if (outside_enter())
 		return sendmsg(file, &m, flags);
 	return PASS(REAL(sendto)(file, from, size, flags, to, length));
 }
@@ -198,7 +198,7 @@ API int connect(int file, const struct sockaddr *to, socklen_t size)
 	struct outside call = outside_begin(false);
 	int error = 0;
 
-	if (!outside_on() || kind_of(file) != SOCKET)
+	if (!outside_enter() || kind_of(file) != SOCKET)
 		return PASS(REAL(connect)(file, to, size));
 	/* A Unix socket reports EAGAIN while the other side's queue is full. */
 	while (attempt(file, to, size)) {
