@@ -485,10 +485,9 @@ def _reserved(facts: Facts) -> str:
     return label(facts.online - isolated) if isolated else "as they are"
 
 
-def _questions(verdict: Verdict, plan: Plan, count: int) -> list[str]:
+def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
     """Return what an operator asks before a change, answered."""
-    facts = verdict.facts
-    assert facts is not None
+    count = len(facts.online)
     later = [faster(cost, 2.0) for cost in verdict.costs if isinstance(cost, Prediction)]
     doubled = total(cost_later for cost_later in later if cost_later is not None)
     now, twice = (wide_words(cost) or share_words(cost) for cost in (verdict.cost, doubled))
@@ -522,8 +521,9 @@ def _moved(plan: Plan, facts: Facts) -> list[str]:
     sets = [facts.cpusets.sets.get(name, Cpuset(name)) for name in divided]
     names |= {held.path for held in sets if held.cpus and held.cpus & facts.online <= taken}
     shown = ", ".join(sorted(_shown(name) for name in names if name)[:5])
-    line = f"Moved: other threads of {shown} leave these CPUs for {label(plan.rest)}."
-    return [line] if names else []
+    if not shown:
+        return []
+    return [f"Moved: other threads of {shown} leave these CPUs for {label(plan.rest)}."]
 
 
 def is_plan(path: Path) -> bool:
@@ -558,7 +558,7 @@ def plan_text(verdict: Verdict, plan: Plan) -> str:
     lines = [
         f"# {count_of(len(plan.rows), 'partition')} for {clean(verdict.source)}: "
         f"Linux {facts.release}, {count} CPUs. Costs: predicted shares of the machine's CPU time.",
-        *(f"# {line}" for line in _questions(verdict, plan, count)),
+        *(f"# {line}" for line in _questions(verdict, facts, plan)),
         *(f"# {line}" for line in _boot(plan, facts)),
         f"# The same with one command each: {typed('doctor apply FILE.json')}, verify, undo.",
         *_functions(plan, facts),
