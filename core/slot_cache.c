@@ -15,17 +15,20 @@
  * light one keeps only the compiler from moving accesses. Together they act as two full barriers,
  * so C3 sees T1 or T3 sees C1 (store buffering). So at most one of the two takes the slot. If both
  * leave, the slot stays in the cache. If the thread has put another slot at that place before T3,
- * the thief takes that one. A put during a theft does not overwrite a place that the thief may
- * read. When the thread looks at @head, it grants itself puts into the next SLOT_CACHE_MAX places.
- * If it sees T1 of a thief that then leaves, the last of these places is SLOT_CACHE_MAX after the
- * first slot. The thief reads the first slot, whose place is reused SLOT_CACHE_RING places later.
+ * the thief takes that one.
+ *
+ * A put during a theft does not overwrite the place that the thief may read. Let h be @head before
+ * T1. The thief reads place h, and only place h + SLOT_CACHE_RING uses the same memory. When the
+ * thread looks at @head, it grants itself puts into SLOT_CACHE_MAX places, from @head on. At most
+ * it sees h + 1, by T1 of this thief or of an earlier one that then left. So the last place that it
+ * may fill is h + SLOT_CACHE_MAX, which is one before h + SLOT_CACHE_RING.
  *
  * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
  * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
  * slot_cache_free() takes the lock, from a cache to the set. A cache's thread that left at C3
  * becomes a thief itself, if it finds no other slot. Once the set has had a cache, all claims that
- * find nothing become thieves. They do not first look whether a cache exists. While the last cache
- * is being freed, its slots may be neither in the cache nor in the set.
+ * find nothing become thieves. They do not first look whether a cache exists, because while the
+ * last cache is being freed, its slots may be neither in the cache nor in the set.
  *
  * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Links of all pages, files and versions that pages name, and generated tables."""
+"""Tests the links, files, make targets and versions in all pages, and the generated tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A profile of any tool: shares of functions, and contended cache lines."""
+"""Defines a profile, from whichever tool, as shares of functions and contended cache lines."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ static int walk_allocations(int fd, uint64_t end)
 		if (make_with_failure(fd, 1 + nr * step % total, &refused) < 0)
 			return -1;
 	}
-	printf("%u of %u allocations failed, once each; %u partitions were not made\n", nr, total,
-	       refused);
+	printf("%u of %u allocations were made to fail, once each; %u partitions were not made\n",
+	       nr, total, refused);
 	return (int)nr;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compares an experiment's several figures of each variant with the published figures."""
+"""Compares each variant's figures with the published ones, for experiments with several figures."""
 
 import math
 from collections.abc import Mapping

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Names a guest's lines and code: the kernel's by its memory, the program's by its page frames.
+"""Names a guest's lines and code.
 
-Physical addresses identify the memory of programs, because several programs may share it.
-kernel/profile/program.py knows the page frames of one program. These lead to virtual addresses,
-which have names.
+The recording contains the names of the kernel's lines and code, which were found in the guest's
+memory when the recording was made. The program's code is named by its virtual addresses. Physical
+addresses identify the memory of programs, because several programs may share it.
+kernel/profile/program.py knows which page frames belong to the one program. They lead to virtual
+addresses, which have names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

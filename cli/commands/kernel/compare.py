@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option("--base", metavar="V", help="The built variant before a change; needs --change."),
-    click.option("--change", metavar="V", help="The built variant after the change: judge it."),
+    click.option(
+        "--change",
+        metavar="V",
+        help="The built variant after the change, which gets the verdict; needs --base.",
+    ),
     click.option(
         "--compare", metavar="V1,V2", help="Compare two built variants, without a verdict."
     ),

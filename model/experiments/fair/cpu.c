@@ -2,8 +2,8 @@
 /*
  * One CPU runs its thread's program until the kernel has work, does that work, and continues.
  *
- * Why no interrupt is lost: as in rt/cpu.c, with the words wake_list, nohz_flags and resched. Time
- * is counted as there, from fair_enter() to fair_enter().
+ * Why no interrupt is lost: as in rt/cpu.c, with the words wake_list, nohz_flags and resched. Each
+ * call of fair_enter() adds the time since the last call to the mode that the CPU was in.
  *
  * Ticks come at multiples of the period on all CPUs at once, as Linux's do (without skew_tick=1).
  */

@@ -7,8 +7,9 @@
  * CPU reads the words before every sim_compute(). Interrupts that arrive together merge into one. A
  * superfluous interrupt finds empty words and does nothing.
  *
- * Time is counted from rt_enter() to rt_enter(). A wait for a cache line in the kernel is kernel
- * time, as in a profiler. An idle CPU is halted, and its cycles do not count.
+ * Each call of rt_enter() adds the time since the last call to the mode that the CPU was in. A wait
+ * for a cache line in the kernel is kernel time, as in a profiler. An idle CPU is halted, and its
+ * cycles do not count.
  */
 #include "rq.h"
 

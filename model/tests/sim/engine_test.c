@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The engine against times and values computed by hand on the toy machine (in ns): store buffers,
- * interrupts, statistics.
+ * Compares the engine's times (in ns) and values on the toy machine with those computed by hand,
+ * for store buffers, interrupts and statistics.
  */
 #include <string.h>
 
