@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Fixtures that run the command line with stand-ins for the C tools or, if built, the real ones."""
+"""Lets tests run the command line with stand-ins for the C tools or, if built, the real ones."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line: verbs, their options, and one line on stderr for every failure."""
+"""Runs the verbs of the command line, and turns every failure into one line on stderr."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program schedshard-doctor: the command doctor alone (scripts/doctor_alone.py makes it)."""
+"""Starts the command doctor alone, as schedshard-doctor, which scripts/doctor_alone.py makes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The names that verbs had before 0.2. They work for one release, with a line of warning."""
+"""Accepts the names that verbs had before 0.2, for one release and with a line of warning."""
 
 from __future__ import annotations
 

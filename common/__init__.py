@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Shared by all packages: errors, paths, files, tools, progress, provenance, saved results."""
+"""Handles errors, paths, files, tools, progress, provenance and formats for all packages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The exception whose message a user sees, and suggestions for misspelt names."""
+"""Defines the exception whose message a user sees, and suggests names for misspelt ones."""
 
 import errno
 import sys

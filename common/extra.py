@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The extra 'sweep': 430 MB of packages that only sweeps and statistics need."""
+"""Checks that the extra 'sweep' is installed, 430 MB that only sweeps and statistics need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The names of the formats in which results are saved."""
+"""Names the formats in which results are saved."""
 
 RUN = "schedshard/run/2"
 C2C = "schedshard/c2c/1"

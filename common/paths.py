@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The paths of the project's parts, in a checkout or an installed package."""
+"""Finds the project's parts, in a checkout or an installed package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The provenance of a result, which suffices to produce the same bytes again."""
+"""Determines a result's provenance, which suffices to produce the same bytes again."""
 
 from __future__ import annotations
 

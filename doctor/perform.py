@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The steps of the command doctor: read, judge, and output the verdict."""
+"""Performs the steps of the command doctor, which reads, judges, and outputs the verdict."""
 
 from __future__ import annotations
 

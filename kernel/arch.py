@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The architectures for which kernels are built, and the emulator's machine for each."""
+"""Defines the architectures for which kernels are built, and the emulator's machine for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Paths of the kernel's inputs and work trees."""
+"""Says where the kernel's inputs and work trees are."""
 
 import fcntl
 import os

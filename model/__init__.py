@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The simulated machine: machine files, experiments that run on it, results, and its validation."""
+"""Makes machine files, runs experiments on simulated machines, and validates the model."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""HTML pages of results, and `reproduce`: all that a newcomer should see, from one command."""
+"""Makes HTML pages of results, and by `reproduce` all results that a newcomer should see."""

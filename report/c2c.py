@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A report on cache lines, of an experiment, a kernel or a program: on a terminal and on a page."""
+"""Shows cache lines of an experiment, a kernel or a program, on a terminal and on a page."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What `make check` and `make check-all` run: linters, builds, tests, sanitizers, a cross build.
+"""Run the linters, builds, tests, sanitizers and cross build of `make check` and `make check-all`.
 
 check.py             before a commit: all but the stages of REST
 check.py all         everything

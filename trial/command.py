@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program schedshard-trial: its verbs and options. scripts/trial_alone.py packs it."""
+"""Defines the verbs and options of schedshard-trial, which scripts/trial_alone.py packs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The form of a trial: what people send after they measured a machine.
+"""Defines the form of a trial, which people send after they measured a machine.
 
 The form contains no name of a host, a user or a program. What others send is hostile: every text
 has its pattern, every number its limits, every list its length, and an unknown member is refused by

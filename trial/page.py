@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The page of a trial, as text. Readers may quote its first line alone."""
+"""Writes the page of a trial as text. Readers may quote its first line alone."""
 
 from __future__ import annotations
 

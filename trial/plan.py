@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a trial runs, in order: the same list is run, and shown by --dry-run."""
+"""Lists what a trial runs, in order. The trial runs this list, and --dry-run shows it."""
 
 from __future__ import annotations
 

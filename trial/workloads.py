@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Workloads of the scheduler: programs of the distribution, with published options, as root only.
+"""Defines workloads of the scheduler: the distribution's programs with published options, as root.
 
 No prediction stands beside them, because curves.json contains only operations on shared lines.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tests the program schedshard-live: its output's form, its errors and --limit, but no times."""
+"""Tests the form of schedshard-live's output, its errors and --limit, but no times."""
 
 from __future__ import annotations
 

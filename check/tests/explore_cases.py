@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-explore on all its cases: verdicts, schedules, and figures that repeat.
+"""Tests the verdicts and schedules of all cases of schedshard-explore, and that figures repeat.
 
 Usage: explore_cases.py EXPLORER GROUP. A group is the part of the cases' names before the first
 dash. "coverage" checks that the table has every case, at every number of CPUs. "weak" runs all of

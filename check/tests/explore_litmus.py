@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Litmus tests: each model allows exactly the outcomes that it is known to allow.
+"""Tests by litmus tests that each model allows exactly the outcomes that it is known to allow.
 
 Usage: explore_litmus.py EXPLORER. Outcomes are the values of the results in the order in which the
 case names them. Both searches must find the same set.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-explore's command line: bad usage is one line and status 2; limits; the text form.
+"""Tests how schedshard-explore refuses bad usage, obeys limits, and prints its result as text.
 
 Usage: explore_usage.py EXPLORER
 """

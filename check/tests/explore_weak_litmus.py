@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Litmus tests of the model 'weak': it never does what Linux's memory model forbids.
+"""Tests by litmus tests that the model 'weak' never does what Linux's memory model forbids.
 
 Usage: explore_weak_litmus.py EXPLORER. A row names a test's outcome, the verdict of Linux's memory
 model on the outcome, and whether our model shows the outcome. The verdict is that of the named test

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands: they turn options into requests, and print or save the results."""
+"""Turns the options of commands into requests, and prints or saves the results."""

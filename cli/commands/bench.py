@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands `bench primitives`, `bench ping-pong` and `bench peers`."""
+"""Defines the commands `bench primitives`, `bench ping-pong` and `bench peers`."""
 
 import subprocess
 from pathlib import Path

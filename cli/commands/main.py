@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The top-level commands: they turn options into requests, run stages, and output the results.
+"""Defines the top-level commands, which run the stages for their options and output results.
 
 Commands import their stages when they run, so that --help and small commands do not wait for the
 plotting and numeric libraries.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Options that several commands share, and the output of a result."""
+"""Defines the options that several commands share, and outputs a result."""
 
 from __future__ import annotations
 

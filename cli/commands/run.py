@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands run, sweep and compare: experiments on simulated machines."""
+"""Defines the commands for experiments on simulated machines, run, sweep and compare."""
 
 import sys
 from pathlib import Path

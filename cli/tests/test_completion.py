@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The sections of the help, and completion."""
+"""Tests the sections of the help, and completion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What verbs print and what their pages say, against files: `pytest --update-golden` writes them.
+"""Compares what verbs print and pages say with files, which `pytest --update-golden` writes.
 
 The C tools are stand-ins, so the figures mean nothing.
 """

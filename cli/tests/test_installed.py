@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""An installed command, with and without the packages of the extra 'sweep'."""
+"""Tests an installed command, with and without the packages of the extra 'sweep'."""
 
 from __future__ import annotations
 

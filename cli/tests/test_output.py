@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output paths that are not plain files: devices, pipes and links are written to, not replaced."""
+"""Output to devices, pipes and links is written to them, and replaces none of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line as a process: interruption, closed pipes, parallel work, progress."""
+"""Tests interruption, closed pipes, parallel work and progress of the command as a process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`schedshard setup --check`, on this machine and on a machine that lacks nearly everything."""
+"""Tests `schedshard setup --check` here, and on a machine that lacks nearly everything."""
 
 from __future__ import annotations
 

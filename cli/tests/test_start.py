@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How the program starts: what it imports, where it may not write, and which Python it takes."""
+"""Tests what the program imports at first, where it may not write, and which Python it takes."""
 
 from __future__ import annotations
 

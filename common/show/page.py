@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The parts of a page: questions and answers, then sections with plots and tables."""
+"""Makes a page of questions and answers, followed by sections with plots and tables."""
 
 from __future__ import annotations
 

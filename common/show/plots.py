@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the plots of pages share: matplotlib's settings, colours and axes, and a page's image."""
+"""Gives the plots of pages their settings, colours and axes, and makes images of them."""
 
 from __future__ import annotations
 

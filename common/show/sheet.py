@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The only kind of table: a terminal, which may be narrow, and a page can show it."""
+"""Defines the only kind of table, for pages and for terminals, which may be narrow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The collector: its text, and a run of it on this host."""
+"""Makes the text of the collector, and runs the collector on this host."""
 
 from __future__ import annotations
 

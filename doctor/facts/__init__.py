@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The collector's data of a machine, checked and typed: CPUs, cpusets, root domains, load."""
+"""Turns the collector's lists into facts about a machine's CPUs, cpusets, root domains and load."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cpusets of a machine, from the lists 'mounts' and 'cgroups'."""
+"""Finds the cpusets of a machine in the lists 'mounts' and 'cgroups'."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The root domains of a machine, by the rules of its kernel's version.
+"""Finds the root domains of a machine, by the rules of its kernel's version.
 
 The kernel starts with every CPU on one static root domain, def_root_domain. It gives a separate
 root domain only to a set of CPUs for which it builds scheduling domains. Such a set is

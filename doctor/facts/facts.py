@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The collector's lists as facts about a machine, checked and typed."""
+"""Turns the collector's lists into checked and typed facts about a machine."""
 
 from __future__ import annotations
 

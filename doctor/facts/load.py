@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The load of each root domain: real-time threads in groups of CPUs, and their wake-ups."""
+"""Finds the real-time threads of each root domain, by groups of CPUs, and their wake-ups."""
 
 from __future__ import annotations
 

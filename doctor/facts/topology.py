@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""CPUs, caches and nodes from the collector's list 'cpus'.
+"""Reads CPUs, caches and nodes from the collector's list 'cpus'.
 
 A CPU that is not present has no caches. On some architectures kernels before 5.4 give the CPUs of a
 cache as a mask only. Where lists of caches disagree, the list of the lowest CPU counts.

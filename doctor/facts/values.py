@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Single values as the kernel prints them: lists of CPUs, releases, names of threads."""
+"""Reads lists of CPUs, releases, and names of threads as the kernel prints them."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Many hosts in one table, and one host at two times."""
+"""Shows many hosts in one table, and compares one host at two times."""

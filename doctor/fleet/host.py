@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a fleet's table shows of one archive: small, so a thousand hosts fit into memory."""
+"""Keeps only what a fleet's table shows of an archive, so a thousand hosts fit into memory."""
 
 from __future__ import annotations
 

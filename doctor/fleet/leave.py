@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output of a fleet's verdict: tables on a terminal, JSON, a page."""
+"""Outputs a fleet's verdict as tables on a terminal, as JSON, or as a page."""
 
 from __future__ import annotations
 

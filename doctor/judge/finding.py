@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A finding, and the number formats that all findings use."""
+"""Defines a finding, and the number formats that all findings use."""
 
 from __future__ import annotations
 

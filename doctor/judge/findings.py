@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Findings: entries of the catalogue that this machine or this profile shows, with the evidence."""
+"""Finds the entries of the catalogue that a machine or a profile shows, with the evidence."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The finding for a root domain: what its shared lines cost, and which remedy would save how much.
+"""Finds what the shared lines of a root domain cost, and how much each remedy would save.
 
 The severity follows from what a remedy saves, as a share of the machine's CPU time. A small gain is
 not a finding, and neither is a gain that only another kernel brings.

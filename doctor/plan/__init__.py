@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A plan of cpuset partitions, as one page of commands."""
+"""Makes a plan of cpuset partitions, which is one page of commands, and applies it."""

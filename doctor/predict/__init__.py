@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of a finding, and the cost with each remedy, from a simulation or a stored table."""
+"""Predicts the cost of a finding, now and with each remedy, by simulation or a stored table."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One simulated load of a root domain, and what its wake-ups cost.
+"""Describes one simulated load of a root domain, and computes what its wake-ups cost.
 
 The experiment rt-groups simulates the load. The cost of a wake-up is the kernel's time for it, less
 the time for a wake-up when only one CPU has such a thread. With one such CPU nothing is shared.

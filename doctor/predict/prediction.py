@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A prediction of a root domain's cost: a share of the machine's CPU time, or why there is none.
+"""Defines a root domain's predicted cost, a share of the machine's CPU time, or why it has none.
 
 The cost is the kernel's time for real-time wake-ups, less the time that they would take if no other
 CPU had real-time threads. Sharing the lines causes this cost, which includes the waits for lines.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The wake-ups per second at which sharing costs a share of the CPUs' time, by machine and load.
+"""Says at which rate of wake-ups sharing costs a share of the CPUs' time, by machine and load.
 
 predictions.json, which the simulator made, has a row per number of CPUs, with the rate at which the
 cost reaches each share of LEVELS. Rates, shares and numbers of CPUs are interpolated by their

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions from the stored table, for the observed shape.
+"""Predicts the cost of the observed shape from the stored table.
 
 If no machine file of the table is near a host, the prediction is the range of all of them.
 """

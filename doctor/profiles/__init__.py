@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Parsers of profiles, from perf and other tools: shares of functions, contended lines."""
+"""Parses profiles of perf and other tools into shares of functions, and contended lines."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The form of a refusal by the command line, and profiles from text."""
+"""Checks the form of a refusal by the command line, and makes profiles from text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Trees that look like /proc and /sys of a machine, and what the collector finds in them.
+"""Makes trees that look like a machine's /proc and /sys, and collects what is in them.
 
 Only tests of the collector need a tree: listed() gives its lists for a machine without one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-doctor: one file that runs on every Python from 3.9 on, and a wheel of the same."""
+"""schedshard-doctor runs on every Python from 3.9 on, as one file and as a wheel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tar files of strangers: each is read whole, or refused in one line with nothing written."""
+"""Each tar file of a stranger is read whole, or refused in one line with nothing written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of perf c2c: each layout that perf or a mail has given them."""
+"""Tables of perf c2c are read in each layout that perf or a mail has given them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The collector: every shell, what it keeps, what it must not keep, and how it refuses."""
+"""Tests in every shell what the collector keeps, what it must not keep, and how it refuses."""
 
 from __future__ import annotations
 

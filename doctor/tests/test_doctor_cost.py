@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The cost of sharing from the stored table: what it depends on, and what follows from it."""
+"""Tests what the cost in the stored table depends on, and what follows from that cost."""
 
 from __future__ import annotations
 

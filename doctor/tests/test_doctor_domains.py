@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Root domains by the kernel's rules, over a matrix of configurations, and the load on each."""
+"""Tests root domains and their loads, by the kernel's rules, over a matrix of configurations."""
 
 from __future__ import annotations
 

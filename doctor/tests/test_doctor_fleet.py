@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Many hosts in one table, and one host before and after a remedy."""
+"""Tests the table of many hosts, and the comparison of one host before and after a remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Guests whose last-level caches cannot be those of a machine."""
+"""Doctor notices guests whose last-level caches cannot be those of a machine."""
 
 from __future__ import annotations
 

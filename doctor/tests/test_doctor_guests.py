@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verdicts from tar files that the collector wrote in guests (data/guests/README.md)."""
+"""Tests verdicts from tar files that the collector wrote in guests (data/guests/README.md)."""
 
 from __future__ import annotations
 

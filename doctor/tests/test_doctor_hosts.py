@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verdict and plan for hosts of the kinds that operators have."""
+"""Tests verdict and plan for hosts of the kinds that operators have."""
 
 from __future__ import annotations
 

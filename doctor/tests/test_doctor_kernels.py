@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Kernels of distributors: signs of fixes, the meaning of versions, and remedies for them."""
+"""Tests signs of fixes, the meaning of versions, and remedies for kernels of distributors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output formats of a verdict: a page with a picture, Nagios, Prometheus."""
+"""Tests the output of a verdict as a page with a picture, for Nagios and for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Profiles in each known form: whole, cut, damaged, or of something else."""
+"""Tests profiles in each known form, whole, cut or damaged, and profiles of something else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The shape of an observed load, and its simulated cost, which agrees with the stored table."""
+"""An observed load has the right shape, and its simulated cost agrees with the stored table."""
 
 from __future__ import annotations
 

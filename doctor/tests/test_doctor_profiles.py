@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Profiles as people post them: each layout is read as it is, or what it lacks is named."""
+"""Each layout of a posted profile is read as it is, or the message names what it lacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""collect.sh -a: the names of a host stay there, and the verdict is the same."""
+"""With collect.sh -a the names of a host stay there, and the verdict is the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The right verdict in each situation, from the collected tar file alone."""
+"""Doctor gives the right verdict in each situation, from the collected tar file alone."""
 
 from __future__ import annotations
 

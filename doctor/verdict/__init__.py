@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output of a verdict: on a terminal, as JSON, as an HTML page, and for monitoring."""
+"""Outputs a verdict on a terminal, as JSON, as an HTML page, and for monitoring."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict for monitoring: the output of a Nagios plugin, and Prometheus metrics."""
+"""Outputs a verdict for monitoring, as a Nagios plugin does, and as Prometheus metrics."""
 
 from __future__ import annotations
 

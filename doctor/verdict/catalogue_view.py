@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Output of the catalogue, on a terminal and as JSON data."""
+"""Shows the catalogue on a terminal, and makes JSON data of it."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as JSON data, in the form that verdict.schema.json describes."""
+"""Turns a verdict into JSON data, in the form that verdict.schema.json describes."""
 
 from __future__ import annotations
 

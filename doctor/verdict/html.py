@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict as one HTML page, with a picture of the machine and its root domains."""
+"""Makes a verdict's HTML page, with a picture of the machine and its root domains."""
 
 from __future__ import annotations
 

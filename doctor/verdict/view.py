@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A verdict on a terminal: the sentence, the findings worst first, the root domains."""
+"""Shows a verdict's sentence, findings (worst first) and root domains on a terminal."""
 
 from __future__ import annotations
 

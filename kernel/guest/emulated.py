@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The emulator's arguments for a guest's CPUs, memory and nodes."""
+"""Makes the emulator's arguments for a guest's CPUs, memory and nodes."""
 
 from pathlib import Path
 

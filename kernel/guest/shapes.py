@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Small and unusual machines by name, for `kernel test --shape`."""
+"""Names small and unusual machines, for `kernel test --shape`."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial of two kernels: one file that boots, measures both in turn, and writes the result."""
+"""Makes one file that boots two kernels in turn, measures both, and writes the result."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial in its own system: runs the workloads, starts the other kernel, and keeps the results.
+"""Runs the workloads in the trial's own system, starts the other kernel, and keeps the results.
 
 Each kernel passes the log to the next in the initial file system, so no disk is needed. If there is
 a partition with the label LABEL, the log is also written there, and the trial continues after a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The installed library, as a new user sees it: headers, pkg-config, shared and static, C and C++.
+"""Tests the installed library as a new user sees it, shared and static, from C and C++.
 
 usage: install.py BUILD_DIR CC CXX PROGRAM EXAMPLE...
 

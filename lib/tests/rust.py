@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The crate of rust/: its tests and examples, without a network, and its declarations.
+"""Runs the tests and examples of rust/ without a network, and checks its declarations.
 
 usage: rust.py SOURCE_DIR HEADERS LIBRARY
 

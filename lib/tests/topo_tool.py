@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-topo from outside: its output, and its refusals of bad input.
+"""Tests the output of schedshard-topo, and its refusals of bad input.
 
 usage: topo_tool.py TOOL MACHINE
 """

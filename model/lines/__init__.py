@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Types and fields on cache lines, from a program's debug information."""
+"""Finds the types and fields on cache lines in a program's debug information."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which CPUs of this host may be measured, and in which order threads take them."""
+"""Says which CPUs of this host may be measured, and in which order threads take them."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The topology and machine file of this host, and the facts that belong to a measurement.
+"""Finds this host's topology and machine file, and the facts that belong to a measurement.
 
 No fact identifies the host: none contains the name of a host, user or directory.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tables of machines/cores/: what operations cost by type of core, and protocols by vendor."""
+"""Reads from machines/cores/ what operations cost by type of core, and protocols by vendor."""
 
 from __future__ import annotations
 

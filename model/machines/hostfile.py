@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The path of this host's measured machine file, which belongs to the user."""
+"""Says where this host's measured machine file is, which belongs to the user."""
 
 import os
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The [topology] of a machine file as one place per CPU.
+"""Turns the [topology] of a machine file into one place per CPU.
 
 Checks are made while the places are filled in. Each CPU gets its LLC, core and L2 once, a core or
 an L2 belongs to the LLC whose table lists it, and no node is in two packages. So the result is a

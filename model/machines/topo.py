@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Lists of CPUs as the kernel writes them."""
+"""Writes lists of CPUs as the kernel does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A topology as boxes of a page: packages, nodes and LLCs, each CPU in a shade of one colour."""
+"""Draws packages, nodes and LLCs as boxes of a page, each CPU in a shade of one colour."""
 
 from __future__ import annotations
 

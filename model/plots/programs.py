@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The plot of a recorded program: its hottest line as memory."""
+"""Plots the hottest line of a recorded program as memory."""
 
 from __future__ import annotations
 

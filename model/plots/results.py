@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Plots of results of `run`: bars, dots by machine or class, curves over threads."""
+"""Plots results of `run` as bars, as dots by machine or class, or as curves over threads."""
 
 from __future__ import annotations
 

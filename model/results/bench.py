@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `machine validate` saves: the model judged by times on this host."""
+"""Defines the types that `machine validate` saves, which judge the model by this host's times."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The reports that `record`, `record replay`, `record show` and `kernel c2c` make, save and read.
+"""Defines the reports of `record`, `record replay`, `record show` and `kernel c2c`.
 
 Builders return these types, JSON is written from them, and report_of() reads it back.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Cache lines and their accesses, in the runs of all tools, in results and in reports."""
+"""Defines cache lines and their accesses, for the runs of all tools, results and reports."""
 
 from collections.abc import Sequence
 

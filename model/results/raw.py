@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types of a run on a simulated machine, as the recorders and the replay tool write it."""
+"""Defines the types of a run on a simulated machine, as recorders and the replay tool write it."""
 
 from msgspec import field
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The parts of a result of `run` that have predicted figures: variants and points.
+"""Defines a row: a variant of Bars or Figures, or a point of another result of `run`.
 
-A row is such a part: a variant of Bars or Figures, or a point of another result.
+Rows are the parts of a result that have predicted figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

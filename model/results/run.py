@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `run` saves. `bench primitives` and `bench ping-pong` save theirs in this form.
+"""Defines the types that `run`, `bench primitives` and `bench ping-pong` save.
 
 Bars compare variants by the cost of an operation, Figures by several figures that the experiment
 names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The base class and the common parts of all saved results.
+"""Defines the base class and the common parts of all saved results.
 
 The JSON omits a member that equals its default. A member that may be null in the JSON has no
 default. ``absent`` makes the default of a member that results of earlier versions lack; the JSON

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The types that `run --uncertainty` adds: the draws, and each figure's values."""
+"""Defines the types that `run --uncertainty` adds, for the draws and each figure's values."""
 
 from model.results.saved import Count, Few, Interval, Real, Saved
 

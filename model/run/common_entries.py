@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Entries that several experiments share, from model/experiments/common/NAME.toml.
+"""Reads entries that several experiments share from model/experiments/common/NAME.toml.
 
 An experiment says ``common = "NAME"``. A ``[[param]]`` of it with ``names = ["a", "b"]`` stands for
 these entries of the common file, in this order. The name "..." stands for all entries of that file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Pairs of CPUs by latency class, and results of experiments that run on such pairs."""
+"""Chooses pairs of CPUs by latency class, and makes results of experiments on such pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

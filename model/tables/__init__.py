@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of results, for the terminal and the page."""
+"""Makes tables of results, for the terminal and the page."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of cache lines and their accesses, as perf c2c shows them."""
+"""Makes tables of cache lines and their accesses, as perf c2c shows them."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text

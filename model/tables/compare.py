@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A comparison as text: `%stddev  %change  %stddev`, the format of the kernel's test robot."""
+"""Formats a comparison as the kernel's test robot does: `%stddev  %change  %stddev`."""
 
 from collections.abc import Mapping
 from typing import Any

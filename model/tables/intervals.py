@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of intervals for the terminal and the page, and the sentences below them."""
+"""Makes tables of intervals for the terminal and the page, and the sentences below them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The beginning of a page: a question, the answer of a result of `run`, and its interval."""
+"""Begins a page with a question, and the answer of a result of `run` with its interval."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables of single operations: by latency class, or by number of threads."""
+"""Makes tables of single operations, by latency class or by number of threads."""
 
 from common.show.format import signed_percent, significant, times
 from common.show.sheet import Cell, Sheet, judged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Results of `run` on a terminal and on a page: KINDS says for each kind what they show."""
+"""Shows results of `run` on a terminal and on a page. KINDS says for each kind what they show."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A sweep's rows with the figures of their experiment, grouped by point over seeds, as tables."""
+"""Makes tables of a sweep's rows, grouped by point over seeds, with their experiment's figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

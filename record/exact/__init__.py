@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The exact recorder: compiled programs run on the simulated machine's own clock."""
+"""Records compiled programs exactly: they run on the simulated machine's own clock."""

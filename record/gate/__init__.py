@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The gate of continuous integration: compares a recording with an earlier one."""
+"""Compares a recording with an earlier one, as a gate of continuous integration."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The gate itself: turns a report into a verdict and an exit status."""
+"""Turns a report into the gate's verdict and exit status."""
 
 from __future__ import annotations
 

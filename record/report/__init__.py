@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report of a recording: lines, kinds of sharing, causes and remedies."""
+"""Reports the lines of a recording, with their kinds of sharing, causes and remedies."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The terminal's view of a recorded program: machines, what would help, lines, limits."""
+"""Shows machines, remedies, lines and limits of a recorded program on a terminal."""
 
 from collections.abc import Callable, Sequence
 

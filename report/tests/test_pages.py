@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every kind of page as a browser shows it. data/README.md describes the stored results."""
+"""Tests every kind of page as a browser shows it. data/README.md describes the stored results."""
 
 from __future__ import annotations
 

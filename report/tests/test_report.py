@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs report and reproduce, and numbers as they show them."""
+"""Tests the verbs report and reproduce, and the numbers that they show."""
 
 from __future__ import annotations
 

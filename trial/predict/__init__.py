@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the model predicts for a machine like the one that was measured."""
+"""Says what the model predicts for a machine like the one that was measured."""

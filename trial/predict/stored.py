@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions from stored curves of the simulator, by the machine file that is nearest.
+"""Predicts a machine's figures from the simulator's stored curves for the nearest machine file.
 
 On a machine of the same model as a machine file the interval is that file's. Otherwise the interval
 covers those of all machine files of the same maker that are near enough, because no file describes

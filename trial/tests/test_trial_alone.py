@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""schedshard-trial.pyz: one file with its programs, which runs on every Python from 3.9 on."""
+"""schedshard-trial.pyz, one file with its programs, runs on every Python from 3.9 on."""
 
 from __future__ import annotations
 

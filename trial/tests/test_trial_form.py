@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reading trial.json: limits of each member, and errors that name the wrong one."""
+"""Tests the limits of each member of trial.json, and errors that name the wrong member."""
 
 from __future__ import annotations
 

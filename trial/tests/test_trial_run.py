@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The trial: its plan, runs, early ends and page, and machine files made from it."""
+"""Tests the trial's plan, runs, early ends and page, and machine files made from it."""
 
 from __future__ import annotations
 

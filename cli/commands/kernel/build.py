@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Subcommands of `schedshard kernel` that compile. They import their stages when they run."""
+"""Defines subcommands of `schedshard kernel` that compile; each imports its stage when it runs."""
 
 from pathlib import Path
 

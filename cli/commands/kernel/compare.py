@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The options of `kernel c2c` for comparing two kernels by a program, and the comparison."""
+"""Defines the options of `kernel c2c` that compare two kernels by a program, and compares them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command group `schedshard kernel`, in its own module because several files add to it."""
+"""Defines the command group `schedshard kernel`, to which files beside this one add commands."""
 
 from dataclasses import dataclass
 

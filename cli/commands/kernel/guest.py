@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Subcommands of `schedshard kernel` that run guests. They import their stages when they run."""
+"""Defines subcommands of `schedshard kernel` that run guests; each imports its stage when run."""
 
 from __future__ import annotations
 

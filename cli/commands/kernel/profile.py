@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Subcommands of `schedshard kernel` that observe guests through the emulator's plugin."""
+"""Defines subcommands of `schedshard kernel` that observe guests by the emulator's plugin."""
 
 import sys
 from pathlib import Path

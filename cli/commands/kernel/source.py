@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Subcommands of `schedshard kernel` for sources and patches. They import stages when they run."""
+"""Defines subcommands of `schedshard kernel` for sources and patches. They import stages late."""
 
 from dataclasses import replace
 from pathlib import Path

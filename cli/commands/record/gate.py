@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The options of a gate, for record --baseline and for record diff."""
+"""Defines the options of a gate, for record --baseline and for record diff."""
 
 from __future__ import annotations
 

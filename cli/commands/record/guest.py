@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The options of record for a program in a guest kernel."""
+"""Defines the options of record for a program in a guest kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The options for the content of a report of lines, and its output files."""
+"""Defines the options for what a report of lines contains, and for its output files."""
 
 from __future__ import annotations
 

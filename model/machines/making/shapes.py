@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Regular shapes of machines, and how well each explains a table of latencies.
+"""Finds how well each regular shape of a machine explains a table of latencies.
 
 A shape is packages x caches x cores x threads, where each number counts the parts of one part of
 the previous level. Its CPUs are numbered in one of three ways. Its misfit is the mean distance of a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Topologies, and their short form in a machine file.
+"""Reads topologies, and finds their short form for a machine file.
 
 A machine file may describe a topology by six counts and a numbering rule. To see whether counts and
 rule describe a machine, this file applies the rule and compares the result with the machine. If

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage compare: two groups of runs over several seeds, in the format of the kernel's test robot.
+"""Compares two groups of runs over several seeds, in the format of the kernel's test robot.
 
 A                 B
 %stddev  %change  %stddev

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage sweep: machine x experiment x variant x shard size x CPUs x seed, as points and rows.
+"""Makes points and rows of machine x experiment x variant x shard size x CPUs x seed.
 
 This file only computes: the points to run, the contents of rows, and which rows exist already.
 ``run.py`` starts processes, and ``file.py`` keeps the rows.

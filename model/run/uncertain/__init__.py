@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Uncertain inputs: their ranges, samples of them, and intervals of figures."""
+"""Draws samples of uncertain inputs from their ranges, and makes intervals of figures."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The inputs of a run that are not known exactly: machine numbers and inputs with a range.
+"""Lists a run's uncertain inputs, the numbers with a range of its machine and its experiment.
 
 A machine's number has its dotted key as name, and an experiment's input ``param.NAME``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Figures and their intervals in words, for tables and plots."""
+"""Puts figures and their intervals into words, for tables and plots."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Small requests for sweeps, and rows like those that a sweep adds."""
+"""Makes small requests for sweeps, and rows like those that a sweep adds."""
 
 from __future__ import annotations
 

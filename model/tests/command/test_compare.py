@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb compare: means, deviations, changes, and what cannot be compared."""
+"""Tests means, deviations and changes of the verb compare, and what cannot be compared."""
 
 from __future__ import annotations
 

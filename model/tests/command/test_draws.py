@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Samples of uncertain inputs: distribution, order of latencies, files and arguments of a run."""
+"""Tests the distribution of samples, their order of latencies, and the runs made of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The files of experiments: shared entries (`common = …`), and how mistakes are reported."""
+"""Tests shared entries (`common = …`) of experiments, and reports of mistakes in their files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Experiments with several published figures: file, result, tables, page."""
+"""Tests file, result, tables and page of experiments with several published figures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs bench primitives and bench ping-pong, and which CPUs they may take."""
+"""Tests the verbs bench primitives and bench ping-pong, and which CPUs they may take."""
 
 from __future__ import annotations
 

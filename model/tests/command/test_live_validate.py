@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb validate, on results that were made up: no test depends on how fast this host is."""
+"""Tests the verb validate on made-up results, so that no test depends on this host's speed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs machine list and machine show."""
+"""Tests the verbs machine list and machine show."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The model's error: estimated from residuals, printed with each prediction."""
+"""The model's error is estimated from residuals, and printed with each prediction."""
 
 import math
 import tomllib

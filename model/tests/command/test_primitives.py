@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The experiments ping-pong and primitives: their JSON, options, tables, pages and errors."""
+"""Tests JSON, options, tables, pages and errors of the experiments ping-pong and primitives."""
 
 from __future__ import annotations
 

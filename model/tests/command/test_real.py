@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line with the real tools: contracts between Python and C, and the right results."""
+"""Tests with the real tools that Python and C agree, and that results are right."""
 
 from __future__ import annotations
 

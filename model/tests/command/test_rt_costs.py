@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What sharding costs on small machines, and against every other layout on larger ones.
+"""Tests what sharding costs on small machines, and compares it with all layouts on larger ones.
 
-Runs of a few simulated milliseconds; the simulator repeats to the last bit, so a failure is a
+A run takes a few simulated milliseconds. The simulator repeats to the last bit, so a failure is a
 change of the code or of a machine file, never chance.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb run: points, merging, the promised JSON, determinism."""
+"""Tests points, merging, the promised JSON and determinism of the verb run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb sweep: it fills a file, goes on where it was, and loses nothing."""
+"""The verb sweep fills a file, goes on where it was, and loses nothing."""
 
 from __future__ import annotations
 

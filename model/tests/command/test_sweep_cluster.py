@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Sweeps on a cluster: the same rows, and what cannot work."""
+"""A sweep on a cluster gives the same rows, and refuses what cannot work."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The file of a sweep: rows that are added, and files that are whole or refused."""
+"""A sweep adds rows to its file, and refuses a file that is damaged or not a sweep's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The points of a sweep: which there are, and what their rows contain about the machine."""
+"""Tests which points a sweep has, and what their rows contain about the machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Predictions with intervals: percentiles, published figures inside, inputs calibrated again."""
+"""Tests intervals of predictions, published figures inside, and inputs calibrated again."""
 
 from __future__ import annotations
 

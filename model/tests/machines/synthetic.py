@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machines that do not exist: latency tables of a known topology, with noise."""
+"""Makes latency tables, with noise, of machines that do not exist but have a known topology."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The flat form of machine files: what is in it, and that each rule of the format is checked."""
+"""Tests what a machine file's flat form contains, and that each rule of the format is checked."""
 
 from __future__ import annotations
 

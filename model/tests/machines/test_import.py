@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`machine import` from file to file: the written machine is the one of the table."""
+"""`machine import` reads a table from a file, and writes the file of that table's machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Texts that are latency tables, and the messages about texts that are not."""
+"""Tests which texts are latency tables, and the messages about texts that are not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`machine measure`: on this host for real, on larger ones from a stand-in's output."""
+"""Tests `machine measure` on this host, and on larger ones from a stand-in's output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Numbers of a machine file, alone and with a range, in tables and in tiers."""
+"""Tests numbers of a machine file, alone and with a range, in tables and in tiers."""
 
 from __future__ import annotations
 

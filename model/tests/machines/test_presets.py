@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machine files that come with the project: right shape, right numbers, all with a source."""
+"""The project's machine files have the right shapes and numbers, and a source for each number."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which shapes explain a latency table, what the pairs say of a topology, and what lscpu says."""
+"""Tests which shapes explain a latency table, and what its pairs and lscpu say of a topology."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Instructions of our RT state beside those of Linux's layout, without contention.
+"""Compares the instructions of our RT state with those of Linux's layout, without contention.
 
 The simulator counts the cycles of waits for lines; these are the other costs. Counts are exact. A
 search is compared in the most common case, a CPU of level 0, and in the case in which Linux visits

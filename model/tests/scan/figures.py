@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Figures of cache-aware scheduling's scan on the simulated machine; all repeat exactly.
+"""Tests figures of cache-aware scheduling's scan on the simulated machine; all repeat exactly.
 
 Usage: figures.py SIMULATOR ROOT. Inputs are those of model/experiments/cache-scan.toml.
 """
