@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each member waits on its own semaphore, so members without work sleep. A spinning thread would
- * take cycles from its sibling, and lower the clock of all CPUs.
+ * Each member waits on its own semaphore, so members without work sleep. They do not spin, because
+ * that would take cycles from a sibling, and lower the clock of all CPUs.
  *
  * The semaphores order memory: members see what the caller stored before crew_begin(), and after
  * crew_end() the caller sees what the members stored.

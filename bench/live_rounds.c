@@ -5,8 +5,8 @@
  * point has enough undisturbed turns, until there were MOST_ROUNDS rounds per wanted turn, or until
  * the time limit.
  *
- * The median of the turns counts. A disturbance makes two players slower, but may make contended
- * operations faster. So neither a minimum nor a lower quartile would be right.
+ * The median of the turns counts, because neither a minimum nor a lower quartile would be right: a
+ * disturbance makes two players slower, but may make contended operations faster.
  */
 #include "live.h"
 #include "sample.h"

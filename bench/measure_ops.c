@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Operation costs on one CPU.
+ * Measures what operations cost on one CPU.
  *
  * Why the loops measure the operation: each contains eight copies of it as assembly, which the
  * compiler may not merge or drop. So the loop itself costs less than a cycle per operation, and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One-way latency between two CPUs.
+ * Measures the one-way latency between two CPUs.
  *
  * Why half a round trip is the latency of a transfer: the word is 0 or 1. One thread turns 0 into
  * 1, the other 1 into 0, each by compare-and-swap. Neither thread can get ahead of the other, so a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The clock is CLOCK_MONOTONIC. A reading costs some 20 ns, without a system call, and a turn takes
- * 100 us or more. Unlike a time-stamp counter CLOCK_MONOTONIC is the same on all architectures and
- * in guests.
+ * The clock is CLOCK_MONOTONIC. A reading costs some 20 ns, without a system call, which is little
+ * in a turn of 100 us or more. Unlike a time-stamp counter the clock is the same on all
+ * architectures and in guests.
  */
 #include "sample.h"
 

@@ -4,10 +4,10 @@
  * increments @step in every turn, whatever the shard's word is. sbm_chunk() returns only with bits
  * to visit or at the last step.
  *
- * A walk visits each CPU once. It takes nr_shards + 1 steps if it starts at a position other than
- * 0. Its first and last step see the start's shard through complementary masks, and each step in
- * between sees another shard. Writers use the plan's bits, none of them beyond a shard's CPUs.
- * shard_summary.c proves that a shard whose summary bits are clear was empty.
+ * A walk visits each CPU once. If it starts at a position other than 0, it takes nr_shards + 1
+ * steps: its first and last step see the start's shard through complementary masks, and each step
+ * in between sees another shard. Writers use only the plan's bits, so no step sees a bit beyond a
+ * shard's CPUs. shard_summary.c proves that a shard whose summary bits are clear was empty.
  */
 #include "sbm.h"
 #include "shard_lines.h"

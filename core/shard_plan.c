@@ -7,10 +7,10 @@
  * CPU numbers of one word of a cpumask (shard_plan_make.c). Within a range bit number and position
  * differ by a constant, so one rotation of the word moves all bits of the run to their positions.
  *
- * The walk from near to far visits each shard once. LLC, node, package and machine are ranges of
- * shard numbers, each of which contains the one before. The walk keeps the visited range [first,
- * last]. The walk adds the part of the next larger range (such as the node) that lies above [first,
- * last], then the part below.
+ * The walk from near to far visits each shard once, because LLC, node, package and machine are
+ * ranges of shard numbers, each of which contains the one before. The walk keeps the visited range
+ * [first, last]. To it the walk adds the part of the next larger range (such as the node) that lies
+ * above, then the part below.
  */
 #include "shard_plan.h"
 #include "shard_mask.h"

@@ -4,14 +4,14 @@
  *
  * shard_plan_cut() sorts by (package, node, LLC, L2, core) and treats equal neighbours as one
  * group. That is correct if each group lies within one group of the level above. So the check goes
- * level by level. It sorts by the level's id; all records with one id must agree in the levels
- * above. The sort places records with one id side by side. It is enough to compare neighbours,
- * because agreement is transitive.
+ * level by level. It sorts by the level's id, because all records with one id must agree in the
+ * levels above. The sort places them side by side, and agreement is transitive, so it is enough to
+ * compare neighbours.
  *
- * Real machines have two exceptions. Instead of a package with several nodes, a node may have
- * several packages (NUMA off). But if a node spans two packages, one of which spans two nodes,
- * neither order is right. An LLC may span several nodes (sub-NUMA clustering): the cut treats each
- * (package, node, LLC) as one LLC, and so cuts the LLC between nodes.
+ * Real machines have two exceptions. First, a node may have several packages (NUMA off), instead of
+ * a package several nodes. But if a node spans two packages, one of which spans two nodes, neither
+ * order is right. Second, an LLC may span several nodes (sub-NUMA clustering). So the cut treats
+ * each (package, node, LLC) as one LLC, and cuts the LLC between nodes.
  */
 #include "shard_topo_check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * No slot is claimed twice: a claim is an atomic operation that clears the slot's bit and returns
- * whether it was set. Of all CPUs that clear it between two puts, one sees it set.
+ * whether it was set. So of all CPUs that clear it between two puts, only one sees it set.
  *
  * A search ends, because it visits each word of each shard once, and tries each bit that it may
  * take once. A slot that is free throughout the call keeps its home, because only a thread that

@@ -10,9 +10,9 @@
  * A free slot has one bit set, in a word of its home shard; a taken slot has none. A put sets one
  * bit. slot_claim.c has the other half of the argument why no two claims get the same slot.
  *
- * A part never moves. slot_set_grow() stores it before it raises @nr_parts with release. A claim
- * that does not see the new part searches the earlier ones. A thread that puts a slot of a part has
- * claimed the slot, or got it from the thread that did: so it sees the part.
+ * A part never moves, and slot_set_grow() stores it before it raises @nr_parts with release. So a
+ * claim that does not see the new part searches only the earlier ones. A thread that puts a slot of
+ * a part has claimed the slot, or got it from the thread that did, so it sees the part.
  */
 #include "shard_lines.h"
 #include "slot_set.h"

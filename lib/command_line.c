@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The C library's getopt prints one line about an unknown option, and argp a second one. argp
- * prints nothing if its stream for errors is NULL.
+ * The C library's getopt prints one line about an unknown option, and argp would print a second
+ * one. So argp's stream for errors is NULL, and argp prints nothing.
  */
 #include "command_line.h"
 

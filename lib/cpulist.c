@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The kernel's list format.
+ * Reads the kernel's list format.
  *
  * The parser refuses a number as soon as it exceeds the limit. So no value overflows, and the time
  * for a range is bounded by the size of the set, whatever the text is.

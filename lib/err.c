@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Error text and whole-file reading.
+ * Formats error texts, and reads whole files.
  *
  * An error text is one line, which may contain file names, keys and values of broken input. So the
  * code replaces every control character after formatting, in one place. A text that does not fit is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The flat form of a machine file.
+ * Reads the flat form of a machine file.
  *
  * Why queries of an accepted machine read no array past its end: ids of CPUs are 0 or more, and a
  * level has one unit more than its highest id. A tier has exactly as many groups as its level has

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * NUMA placement with mbind().
+ * Places memory on NUMA nodes with mbind().
  *
  * pthread_once() reads how many nodes have memory; nothing changes after that. The kernel checks
  * the number of a node, so a node without memory changes nothing.

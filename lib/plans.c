@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The plans of this machine: a generation has one plan for each maximum number of CPUs per line.
+ * Makes the plans of this machine. A generation has one for each maximum number of CPUs per line.
  *
  * A generation is made under a lock and published by a release store, and so is each of its plans.
  * A plan is constant from then on and never freed. So a thread that loads the pointer with acquire

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * JSON of schedshard-topo.
+ * Makes the JSON of schedshard-topo.
  *
  * If a jansson function gets NULL from another one that had no memory, it returns an error, and
  * json_pack() with "o" returns NULL. So the code checks only the last value, except in loops that

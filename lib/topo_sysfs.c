@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology from /sys/devices/system/cpu and .../node, live or captured.
+ * Reads a topology from /sys/devices/system/cpu and .../node, live or captured.
  *
  * Why the result is a partition at every level: sysfs describes a cache by a list of CPUs, in the
  * directory of each of these CPUs. It describes a core and an L2 in the same way. A list's lowest

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Claims and puts of slots. The plan has CPUs 0 to 3 in two shards. */
+/* Tests claims and puts of slots, on a plan with CPUs 0 to 3 in two shards. */
 #include "port.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real layouts of the nohz idle set. Once a CPU has entered, any() and the walk find it. A
- * balancer that clears a flag either sees the reason for which the flag was set, or the flag stays
- * set. Therefore patch 07 of the series need not write a flag that is already set. CPU 0 goes idle,
- * and the last CPU is the balancer. A third CPU enters and exits in the same shard.
+ * Tests the real layouts of the nohz idle set. Once a CPU has entered, any() and the walk find it.
+ * A balancer that clears a flag either sees the reason for which the flag was set, or the flag
+ * stays set. Therefore patch 07 of the series need not write a flag that is already set. CPU 0 goes
+ * idle, and the last CPU is the balancer. A third CPU enters and exits in the same shard.
  */
 #include "port.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The levels and the set of overloaded queues of the kernel series (core/sched/), combined as in
- * the layout "shard". A CPU's level drops while a queue becomes overloaded, or while an overloaded
- * queue gets a task of a higher level, or one that may use more CPUs or shards.
+ * Tests the levels and the set of overloaded queues of the kernel series (core/sched/), combined as
+ * in the layout "shard". A CPU's level drops while a queue becomes overloaded, or while an
+ * overloaded queue gets a task of a higher level, or one that may use more CPUs or shards.
  *
  *   F1  lower own level                P1  store where tasks of which level wait, and may run
  *   F2  full barrier, in rto_others()  P2  full barrier, in push_rt_task()

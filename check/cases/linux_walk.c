@@ -10,10 +10,10 @@
  * `mended` turns on a remedy that the series does not contain.
  *
  * Even with the remedy a request is lost if the set of overloaded CPUs becomes empty and fills
- * again. A CPU took loop_start, saw a walk under way and released the lock, but has not released
- * loop_start yet. Meanwhile the walk finds the set empty and ends. A new request finds loop_start
- * taken and returns. The window is a few instructions wide. The newly overloaded CPU read the
- * levels before that request, and does not read them again.
+ * again. This happens after a CPU took loop_start, saw a walk under way and released the lock, but
+ * before it releases loop_start, so the window is a few instructions wide. Meanwhile the walk finds
+ * the set empty and ends, and a new request finds loop_start taken and returns. The newly
+ * overloaded CPU read the levels before that request, and does not read them again.
  *
  * Since 7.3 a walk skips the CPU on which it stands. In the kernel series the first round of a walk
  * serves all requests so far. But if the CPU that starts the walk is overloaded, the first round

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Litmus tests: small programs whose outcomes under x86-TSO and sequential consistency are known.
- * They test the explorer itself: check/tests/ compares the sets of outcomes that the searches find.
- * They do not check a property.
+ * They check no property, but test the explorer itself: check/tests/ compares the sets of outcomes
+ * that the searches find.
  *
  * All locations start at 0; rN are the values loaded.
  */

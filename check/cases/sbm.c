@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real bitmap: atomic bits, exclusive test-and-set, and walks during changes. The simulated
- * CPUs and the CPU numbers of the plan differ. One CPU walks a plan of 4 CPUs in 2 shards while 1
- * to 3 others change it.
+ * Tests atomic bits, exclusive test-and-set, and walks during changes of the real bitmap. In the
+ * cases of walks one simulated CPU walks a bitmap of 4 CPUs in 2 shards while 1 to 3 others change
+ * it. There the simulated CPUs are not the bitmap's CPUs.
  */
 #include "port.h"
 

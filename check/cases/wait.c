@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Waiters for a slot. A waiter that finds no signal counts as asleep; a signal that comes later
- * would wake its thread. The property: at the end no waiter sleeps without a signal while a slot
- * is free. Planted cases contain the faults of Linux's sbitmap. In one a waiter does not look again
- * after it joined; in another a waiter leaves with a wake-up that was for another waiter.
+ * Tests that at the end no waiter for a slot sleeps without a signal while a slot is free. A waiter
+ * that finds no signal counts as asleep; a signal that comes later would wake its thread. Planted
+ * cases contain the faults of Linux's sbitmap. In one a waiter does not look again after it joined;
+ * in another a waiter leaves with a wake-up that was for another waiter.
  */
 #include "port.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Memory as CPUs see it, and the hashes of memory and programs.
+ * Keeps memory as CPUs see it, and the hashes of memory and programs.
  *
  * A load may overlap only partly with a buffered store of its CPU. The load then reads these bytes
  * from the buffer and the others from memory. Processors instead wait until the store reaches the

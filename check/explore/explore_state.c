@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The state of the machine, and queries of it: which programs run, what failed, how objects are
+ * Keeps the state of the machine, and says which programs run, what failed, and how objects are
  * named. All other files of the machine use this file; it uses none of them.
  */
 #include "explore_internal.h"

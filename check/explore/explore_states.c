@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Depth-first search over states, and, without the table of states, over all executions.
+ * Searches depth-first over states, or, without the table of states, over all executions.
  *
  * Why it misses nothing: what can happen after a state depends only on the state. A state is
  * memory, the store buffers and the position of each program. Programs have no input but the

@@ -5,7 +5,7 @@
  * always starts the next address.
  *
  * The compiler inlines the barriers and atomics of port/, so a schedule names their callers. The
- * addresses are return addresses: the address before is inside the call instruction.
+ * addresses are return addresses, so addr2line gets the address before, which is inside the call.
  */
 #include "explore_symbols.h"
 

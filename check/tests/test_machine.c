@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The explorer's reports on cases that break its rules: an endless loop, a store to a constant, an
- * allocation in a body. It also tests what cases seldom use: accesses wider than a word or across
- * two words.
+ * Tests the explorer's reports on cases that break its rules, by an endless loop, a store to a
+ * constant, or an allocation in a body. It also tests what cases seldom use: accesses wider than a
+ * word or across two words.
  */
 #include <stdio.h>
 #include <stdlib.h>

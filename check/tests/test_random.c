@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random small programs, explored in two ways: every execution, and every state. Both must find the
- * same outcomes and agree on data races, also with a bound on preemptions. The programs mix sizes
- * and overlapping accesses, plain ones, fences, locked and posted operations, and ghosts, under
- * each model.
+ * Explores random small programs in two ways, by every execution and by every state. Both must find
+ * the same outcomes and agree on data races, also with a bound on preemptions. The programs mix
+ * sizes and overlapping accesses, plain ones, fences, locked and posted operations, and ghosts,
+ * under each model.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The line allocator against a list of its blocks: they must be aligned, zero, on a chunk of their
- * node, and must not overlap.
+ * Compares the line allocator with a list of its blocks, which must be aligned, zero, on a chunk of
+ * their node, and must not overlap.
  *
  * This test compiles lib/alloc.c under other names (the harness has its own port_alloc()), above a
  * stand-in for the kernel with four nodes. PLAIN_MALLOC is off, so that the sanitizers watch the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Sets, slots and counters for this machine, on machines that are trees of files. */
+/* Tests sets, slots and counters for this machine, where "this machine" is a tree of files. */
 #include "apart.h"
 #include "../create.c" /* NOLINT(bugprone-suspicious-include) */
 

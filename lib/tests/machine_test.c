@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The reader of the flat form of machine files: what it makes of one, and what it refuses. */
+/* Tests what the reader of the flat form of machine files makes of one, and what it refuses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* schedshard.hh in a C++17 program: each maker, and the object that it returns. */
+/* Tests in a C++17 program each maker of schedshard.hh, and the object that it returns. */
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Plans of machines whose CPUs go online or offline, are plugged in, or become forbidden. */
+/* Tests plans of machines whose CPUs go online or offline, are plugged in, or become forbidden. */
 #include "apart.h"
 #include "create.h"
 #include "threads.h"

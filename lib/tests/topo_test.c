@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Topology from trees of /sys.
+ * Tests topologies that are read from trees of /sys.
  *
  * The main test is a round trip. Code that shares nothing with the reader writes the records of
  * many machines as a tree. The test reads them back and compares partitions, because the reader

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Trees of /sys from text.
+ * Makes trees of /sys from text.
  *
  * The text may come from a fuzzer. A tree stays inside its root directory, because a path contains
  * only letters, digits, "_" and "/", thus no "..". A tree has no links.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Lines are sorted by the time that loads of them took, then by stores, then by address. Readers of
- * `perf c2c` look at lines in this order. The result contains the first MAX_LINES lines, and the
- * total number of lines. If an experiment's load has lines that are not part of the comparison, the
- * experiment names the objects that count (struct experiment).
+ * Lines are sorted by the time that loads of them took, then by stores, then by address, because
+ * readers of `perf c2c` look at lines in this order. The result contains the first MAX_LINES lines,
+ * and the total number of lines. If an experiment's load has lines that are not part of the
+ * comparison, the experiment names the objects that count (struct experiment).
  */
 #include "result.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* How threads of the host sleep: Linux's futex. */
+/* Lets threads of the host sleep by Linux's futex. */
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Latencies of pairs of cores, and the tables that follow from them.
+ * Finds the latencies of pairs of cores, and makes the tables that follow from them.
  *
  * A tier is a latency that occurs between cores of one package. A pair in two packages has the tier
  * of the longest latency inside one package, plus a crossing for each leg between packages.

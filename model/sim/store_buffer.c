@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * When a store becomes visible, and to whom.
+ * Decides when a store becomes visible, and to whom.
  *
  * Values: a load and a locked operation take effect, for all CPUs, when their hooks return; two
  * hooks never overlap. An atomic store takes effect for its own CPU when its hook returns. For all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each thread's signal mask, and the signals that it was sent.
+ * Keeps each thread's signal mask, and the signals that it was sent.
  *
  * One thread of the host executes all threads, so the kernel has one mask for them: the signals
  * that every thread blocks. A signal that the kernel delivers is only noted (came()), because it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Atomic operations of 16 bytes. With -fsanitize=thread compilers call the functions __tsan_*,
- * otherwise those of libatomic; this file implements both. Every function uses cmpxchg16b, in a
+ * Implements atomic operations of 16 bytes. With -fsanitize=thread compilers call the functions
+ * __tsan_*, otherwise those of libatomic; this file has both. Every function uses cmpxchg16b, in a
  * loop unless it is a load or a compare-and-swap. The load uses it as well, as in libatomic on a
  * CPU without atomic 16-byte loads. So the model counts each function as one locked operation
  * (lines_locked(), which may switch threads). No other thread runs between that call and the

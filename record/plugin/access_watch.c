@@ -3,7 +3,8 @@
  * Watches the guest's accesses, and finds their places in memory.
  *
  * A locked instruction is one access, whichever way the emulator performs it. With one thread per
- * vCPU it reports a read-modify-write, else a load and a store. The plugin asks for the store.
+ * vCPU the emulator reports a read-modify-write, else a load and a store. So for such an
+ * instruction the plugin asks only for stores.
  */
 #include "access.h"
 #include "vcpu.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The counter with a line per CPU against one number, for every shape. */
+/* Compares the counter that has a line per CPU with one number, for every shape. */
 #include "cpu_counter.h"
 #include "shapes.h"
 #include "test.h"

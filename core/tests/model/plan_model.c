@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The properties of every plan, checked CPU by CPU against its topology, for all shapes and for
+ * Checks the properties of every plan CPU by CPU against its topology, for all shapes and for
  * random machines. Some random machines are impossible: shard_plan_build() must refuse them for a
  * reason that the test confirms by looking at all pairs of CPUs.
  */

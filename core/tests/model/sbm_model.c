@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The sharded bitmap against its model, with and without a summary, for every shape. */
+/* Compares the sharded bitmap with its model, with and without a summary, for every shape. */
 #include "sbm_model.h"
 
 static void check_walk_and(struct model *m)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* More operations of the sharded bitmap against its model, for every shape. */
+/* Compares more operations of the sharded bitmap with its model, for every shape. */
 #include "sbm_model.h"
 #include "sbm_more.h"
 #include "shard_topo.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* A set of slots against an array of bools, for every shape and for few and many slots. */
+/* Compares a set of slots with an array of bools, for every shape and for few and many slots. */
 #include "shapes.h"
 #include "shard_topo.h"
 #include "slot_claim.h"

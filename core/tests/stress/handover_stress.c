@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each documented way to hand data over from thread to thread. The data are plain, so that a way
- * without release or acquire is a data race for ThreadSanitizer. With UNORDERED the first way uses
- * barriers instead, which ThreadSanitizer does not know, so ThreadSanitizer must report a race.
+ * Threads hand data over in each documented way. The data are plain, so that a way without release
+ * or acquire is a data race for ThreadSanitizer. With UNORDERED the first way uses barriers
+ * instead, which ThreadSanitizer does not know, so ThreadSanitizer must report a race.
  */
 #include "claim_wait.h"
 #include "ordered.h"

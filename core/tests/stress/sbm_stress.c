@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads on one sharded bitmap. Two rules must hold whatever they do: no bit is lost, and once
+ * Threads use one sharded bitmap. Two rules must hold whatever they do: no bit is lost, and once
  * sbm_set() has returned no search finds the bitmap empty.
  *
  * Real threads prove nothing about orderings that this hardware does not show; the explorer runs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The sharded counter by hand. */
+/* Compares the sharded counter with values found by hand. */
 #include "shapes.h"
 #include "shard_counter.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Plans of small machines, with expected values found by hand, and machines that are refused. */
+/* Compares plans of small machines with values found by hand, and tests which are refused. */
 #include "shapes.h"
 #include "shard_topo.h"
 #include "test.h"

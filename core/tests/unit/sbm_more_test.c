@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Operations of sbm_more.h on small bitmaps, with expected values found by hand. */
+/* Compares operations of sbm_more.h on small bitmaps with values found by hand. */
 #include "sbm_more.h"
 #include "sbm_both.h"
 #include "shapes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Single cases of the sharded bitmap. */
+/* Tests single cases of the sharded bitmap. */
 #include "sbm.h"
 #include "sbm_both.h"
 #include "shapes.h"

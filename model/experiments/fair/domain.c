@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Scheduler domains: core, LLC, node, package, machine. As in Linux, a level that joins nothing is
- * omitted. The parameters of a level are those of Linux 6.12.
+ * Builds the scheduler domains of core, LLC, node, package and machine. As in Linux, a level that
+ * joins nothing is omitted, and a level's parameters are those of Linux 6.12.
  *
  * All CPUs of a domain share one description, because the builder builds each set of CPUs once. The
  * builder takes CPUs in the order of their numbers, and groups in the order of their first CPUs.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which task runs next: the waiting task with the lowest vruntime. All tasks have the same weight
- * and the same slice, so Linux's earliest virtual deadline is the lowest vruntime too. A running
- * task runs until its slice ends or it sleeps (RUN_TO_PARITY).
+ * Chooses the task that runs next, the waiting one with the lowest vruntime. All tasks have the
+ * same weight and the same slice, so Linux's earliest virtual deadline is the lowest vruntime too.
+ * A running task runs until its slice ends or it sleeps (RUN_TO_PARITY).
  *
  * Why no task starves: vruntime grows only by running, and the task with the lowest vruntime runs.
  * A new task starts at the queue's lowest vruntime or later. A sleeper keeps its distance from the

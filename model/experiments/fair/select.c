@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. The search reads queues without locks while they change, so its answer
- * may be outdated. That does no harm: the caller puts the task on the chosen queue, and balancing
- * corrects the choice.
+ * Chooses where a task should run. The search reads queues without locks while they change, so its
+ * answer may be outdated. That does no harm: the caller puts the task on the chosen queue, and
+ * balancing corrects the choice.
  *
  * A woken task stays in the cache of the CPU where it ran. The task goes to its waker's cache if
  * the waker is about to sleep or has less load, unless waker and task both wake many others

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a task should run. The search reads queues without locks while they change, so its answer
- * may be outdated. That does no harm: a push checks again under the lock of the chosen queue. A
- * wake-up enqueues there anyway, and that CPU then pushes the task on.
+ * Chooses where a task should run. The search reads queues without locks while they change, so its
+ * answer may be outdated. That does no harm: a push checks again under the lock of the chosen
+ * queue. A wake-up enqueues there anyway, and that CPU then pushes the task on.
  */
 #include "rq.h"
 

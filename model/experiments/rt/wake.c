@@ -3,7 +3,7 @@
  * Why no wake-up is lost: a sleeper stores RT_ASLEEP before it releases what it waits for. A waker
  * changes the state under the task's lock, so one of two wakers does the work. If the sleeper has
  * not left its queue yet, that queue's lock decides. Either the waker finds the sleeper still there
- * and makes it runnable. Or the sleeper has left, and the waker waits until the sleeper's CPU has
+ * and makes it runnable, or the sleeper has left. Then the waker waits until the sleeper's CPU has
  * switched away, because a task must not run on two CPUs.
  *
  * A waker puts a task for an idle CPU, or a CPU of another cache, on that CPU's list, and that CPU

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The scheduler on the toy machine, with every layout of the idle set: plays with a known end, then
- * storms, then layouts with a bug, which the checker must find.
+ * Tests the scheduler on the toy machine, with every layout of the idle set, by plays with a known
+ * end, then by storms. Then the checker must find the bug of each planted layout.
  */
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Layouts of the idle set with one fault each: the checker must find it. */
+/* Defines layouts of the idle set, each with one fault that the checker must find. */
 #include "cases.h"
 
 static void enter_nothing(struct idle_set *s, u32 cpu)

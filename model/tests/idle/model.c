@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every layout of the idle set against an array: its CPUs, and the order of searches. The test
- * computes the order separately, as a list of all CPUs and a position at which a search begins.
+ * Compares the CPUs and the order of searches of every layout of the idle set with an array. The
+ * test computes the order separately, as a list of all CPUs and a position at which a search
+ * begins.
  */
 #include "../rd/machines.h"
 #include "idle/idle_set.h"

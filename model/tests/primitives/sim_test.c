@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every primitive and every kind of ping-pong on the simulated toy machine. The machine's
+ * Tests every primitive and every kind of ping-pong on the simulated toy machine. The machine's
  * interleavings differ from those of a host's threads, and its stores wait in buffers.
  */
 #include <stdlib.h>

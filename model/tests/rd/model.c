@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Every layout against two arrays: the level of each CPU, and whether it is overloaded. Levels,
- * affinities, fitness and spans are random; every layout must give the arrays' answers.
+ * Compares every layout with two arrays, of the level of each CPU, and of whether it is overloaded.
+ * Levels, affinities, fitness and spans are random; every layout must give the arrays' answers.
  */
 #include "machines.h"
 #include "rd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The set of overloaded queues, core/sched/rto.h, against what each queue announced. */
+/* Compares the set of overloaded queues, core/sched/rto.h, with what each queue announced. */
 #include "linux_sched.h"
 #include "machines.h"
 

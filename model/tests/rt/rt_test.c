@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The scheduler on the toy machine: plays with a known end, then storms. */
+/* Tests the scheduler on the toy machine, by plays with a known end, then by storms. */
 #include <string.h>
 
 #include "cases.h"

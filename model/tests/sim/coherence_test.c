@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model against times computed by hand on the toy machine (in ns). A transfer takes the machine
- * file's time, near CPUs do not pay for far ones, and no queue starves a CPU.
+ * Compares the model's times on the toy machine (in ns) with those computed by hand. A transfer
+ * takes the machine file's time, near CPUs do not pay for far ones, and no queue starves a CPU.
  */
 #include <signal.h>
 #include <sys/wait.h>

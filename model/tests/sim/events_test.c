@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The timing wheel against a search for the least element of an unsorted array. Delays are between
- * 0 and many turns of the wheel.
+ * Compares the timing wheel with a search for the least element of an unsorted array. Delays are
+ * between 0 and many turns of the wheel.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Rules that were added to the model because of measured curves. Each rule is compared with the
- * model without it, on the toy machine (in ns). The rules: far atomics, invalidation before data,
- * loads after stores and locked operations, siblings that store, stores that merge, loads during a
- * transfer to another group.
+ * Tests rules that were added to the model because of measured curves. Each rule is compared with
+ * the model without it, on the toy machine (in ns). The rules: far atomics, invalidation before
+ * data, loads after stores and locked operations, siblings that store, stores that merge, loads
+ * during a transfer to another group.
  */
 #include "arena.h"
 #include "sim.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Which simulations the watchdog ends, and what it prints; each runs in a separate process. */
+/* Tests which simulations the watchdog ends, and what it prints; each runs in its own process. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
