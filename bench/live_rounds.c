@@ -2,8 +2,7 @@
 /*
  * A point is one operation on given CPUs, and has one turn in every round. So a slow phase of the
  * host affects one turn of many points, not all turns of one point. Rounds continue until each
- * point has enough undisturbed turns, until there were MOST_ROUNDS rounds per wanted turn, or until
- * the time limit.
+ * point has enough undisturbed turns, there were MOST_ROUNDS rounds per wanted turn, or time is up.
  *
  * The median of the turns counts, because neither a minimum nor a lower quartile would be right: a
  * disturbance makes two players slower, but may make contended operations faster.

@@ -5,8 +5,8 @@
  * shard_plan_cut() sorts by (package, node, LLC, L2, core) and treats equal neighbours as one
  * group. That is correct if each group lies within one group of the level above. So the check goes
  * level by level. It sorts by the level's id, because all records with one id must agree in the
- * levels above. The sort places them side by side, and agreement is transitive, so it is enough to
- * compare neighbours.
+ * levels above. The sort places them side by side, and agreement is transitive, so only neighbours
+ * are compared.
  *
  * Real machines have two exceptions. First, a node may have several packages (NUMA off), instead of
  * a package several nodes. But if a node spans two packages, one of which spans two nodes, neither

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Handlers of fork() take all locks before a fork, and parent and child release them after it.
- * Otherwise a child whose parent had threads would wait forever for a lock that another thread held
- * at the fork.
+ * Otherwise a child would wait forever for a lock that another thread of its parent held.
  */
 #include "locks.h"
 

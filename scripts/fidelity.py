@@ -7,8 +7,7 @@ fidelity.py FILE      print the same figures for the curves of another file, or 
                       trial.json; nothing is written
 
 A point is inside if its interval contains it. The interval is estimated without any curve of the
-same machine. build/results keeps each prediction as long as simulator, machine and samples stay the
-same.
+same machine. build/results keeps a prediction while simulator, machine and samples stay the same.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 structure.py [ROOT]    the project's root, or this folder
 
 A file includes only files of its own folder and of the folders that the table in CONTRIBUTING.md
-names. A row of the table names only folders of rows above it. No files include each other in a
-circle.
+names. A row of the table names only folders of rows above it. No includes form a circle.
 """
 
 from __future__ import annotations

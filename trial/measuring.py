@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs a plan: programs that measure, in turns, on a machine that must stay idle and cool."""
+"""Runs a plan's programs, which measure in turns, on a machine that must stay idle and cool."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The order of two updates, as in a priority map with counters and masks. Each pattern has a right
- * and a wrong form.
+ * Tests the order of two updates, as in a map with counters and masks, in right and wrong forms.
  *
  * Count and mask: a level has a count and a mask. Readers load the count first, and the mask only
  * if the count is not 0. A CPU that enters sets its bit before it raises the count. A CPU that
  * leaves lowers the count before it clears its bit. So a reader that sees the count sees a bit. All
  * updates are locked operations, and so in order on x86; for other machines Linux has
- * smp_mb__before_atomic() between them. A search has a read barrier after each count, and one after
- * each level.
+ * smp_mb__before_atomic() between them. A search has read barriers after each count and each level.
  *
  * Level rise: a CPU moves from a low level to a higher one, while a search reads the levels from
  * the lowest. The CPU enters the new level before it leaves the old one. So a search that misses it

@@ -20,8 +20,8 @@
  * With a bound, a switch from a program that has not ended to another CPU's program costs one
  * preemption. So does a load that returns an old value; flushes are free. What can happen then also
  * depends on the CPU that moved last and on the preemptions left. The first is part of the hash.
- * The second is stored beside it, and the search continues again from a state that it reaches with
- * more preemptions left.
+ * The second is stored beside it, and a state that is reached with more preemptions left is
+ * searched again.
  */
 #include "explore_search.h"
 

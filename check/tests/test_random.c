@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Explores random small programs in two ways, by every execution and by every state. Both must find
- * the same outcomes and agree on data races, also with a bound on preemptions. The programs mix
- * sizes and overlapping accesses, plain ones, fences, locked and posted operations, and ghosts,
- * under each model.
+ * the same outcomes and agree on data races, also with a bound on preemptions. Under each model
+ * programs mix plain, locked and posted accesses, which may overlap, fences and ghosts.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */

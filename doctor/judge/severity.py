@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Decides how severe a finding is, by limits that are all in this file, the severest first.
+"""Decides how severe a finding is. All limits are in this file, those of the severest first.
 
 Findings that do not depend on a limit have a fixed severity where they are made.
 """

@@ -2,8 +2,7 @@
 """Adapts the catalogue's remedies and commands to the kernel that runs.
 
 The catalogue is written for current kernels of Linus' tree. Older kernels, and those of
-distributors, lack some of the files named there. Doctor proposes no file that is known to be
-missing.
+distributors, lack some of the files named there. Doctor proposes no file known to be missing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Parses counted stacks: folded stacks, and the maps that bpftrace prints."""
+"""Parses counted stacks, which are folded stacks or maps that bpftrace prints."""
 
 from __future__ import annotations
 

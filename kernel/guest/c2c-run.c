@@ -6,8 +6,7 @@
  * opens at once. The window closes LENGTH microseconds later or, if LENGTH is 0, when the program
  * ends. If the program ends before the window opens, the window is empty.
  *
- * c2c-run has the highest priority, so that it opens the window in time however busy the machine
- * is.
+ * c2c-run has the highest priority, so it opens the window in time on a machine however busy.
  *
  * Exit status: that of the program; 126 if it was killed, 127 if it cannot be run.
  */

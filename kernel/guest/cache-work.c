@@ -5,8 +5,7 @@
  * cache-work threads PROCESSES THREADS SECONDS: makes processes whose threads spin, so that the
  * scheduler scans each process in every epoch.
  *
- * Both modes show the cost of the scheduler's state per process, which `kernel c2c` measures from
- * outside.
+ * Both modes show what the scheduler's state per process costs; `kernel c2c` measures that cost.
  */
 #define _GNU_SOURCE
 #include "guest.h"

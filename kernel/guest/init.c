@@ -13,8 +13,7 @@
  * reaches all processes but itself.) A process survives only if the kernel has forgotten it, asleep
  * or waiting for a CPU. init then describes the process, and runs no other test.
  *
- * The plan has one test per line: name, time limit in seconds, and the arguments, separated by
- * tabs.
+ * A line of the plan is a test: name, time limit in seconds and arguments, separated by tabs.
  */
 #define _GNU_SOURCE
 #include "guest.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads a guest's log except for its KTAP report: complaints of the kernel, machine, checks, times.
+"""Reads the kernel's complaints, machine, checks and times in a guest's log, but no KTAP report.
 
 The kernel's messages and the guest's own pass through one buffer of the kernel, a record per line.
 So lines are in the order of events. A complaint belongs to the test between whose lines it stands.

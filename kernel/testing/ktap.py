@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Parses KTAP from a serial line: nested, between other messages, cut off anywhere.
+"""Parses KTAP from a serial line, nested, between other messages, or cut off anywhere.
 
 The library tap.py parses single lines of TAP. This file adds what KTAP and the console change: time
 stamps stand before each line, and indentation nests tests. One log has several reports (KUnit's at
 boot, the guest's own after it) with kernel messages in between. The log may end in the middle of a
-line. A test counts only if its result line exists. Announced tests without a result are in the
-report as unfinished.
+line. A test counts only if its result line exists. Announced tests without a result are reported as
+unfinished.
 """
 
 from __future__ import annotations

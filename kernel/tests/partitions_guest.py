@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs in a guest: doctor makes and undoes partitions under real threads, refused or cut off.
+"""Doctor makes and undoes partitions in a guest, under real threads, also if refused or cut off.
 
 After each write every thread must still have its CPUs and run, FIFO threads and a normal one. Only
 the writes that make or end a partition may change the CPUs of a cgroup.

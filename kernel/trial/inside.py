@@ -3,8 +3,7 @@
 
 Each kernel passes the log to the next in the initial file system, so no disk is needed. If there is
 a partition with the label LABEL, the log is also written there, and the trial continues after a
-boot by hand. The partition is mounted only for each write. No other disk is mounted, and no network
-exists.
+boot by hand. The partition is mounted only for each write. No other disk and no network is used.
 """
 
 import ctypes

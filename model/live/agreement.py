@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage validate: predicts the measured figures, and compares both.
+"""Predicts the measured figures for the stage validate, and compares both.
 
 The simulator runs on the machine file of the measured host, with the same CPUs for each point. The
 error of a figure is the factor between the prediction and the nearer end of the measured spread. A

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The functions that the instrumentation of -fsanitize=thread calls (tsan_abi.h), implemented with
- * backend.h.
+ * Implements by backend.h the functions that code of -fsanitize=thread calls (tsan_abi.h).
  */
 #include "arena.h"
 #include "backend.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compares two recordings of a program: which lines became hotter, colder, new or gone."""
+"""Says which lines became hotter, colder, new or gone between two recordings of a program."""
 
 import re
 from pathlib import Path

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * schedshard-replay WATCH TRACE: repeats what guest CPUs did, on the machine that WATCH names
- * (watch.h).
+ * schedshard-replay WATCH TRACE: repeats what guest CPUs did, on WATCH's machine (watch.h).
  *
  * The same trace, machine and program give the same result, byte for byte. A replay repeats the
  * recorded work, although on that machine the CPUs would do other work. In the recording a CPU that

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * This file avoids stdio because stdio allocates memory: the allocator may be the program's, and
- * its lock may be held.
+ * Avoids stdio, because it allocates, and the allocator may be the program's, with its lock held.
  */
 #include "maps.h"
 

@@ -2,8 +2,7 @@
 /*
  * Keeps the state of this process of the program, and notices its end.
  *
- * At its end this process writes its mappings, its threads, and the contended objects to META.N; N
- * is its number.
+ * At its end this process, number N, writes mappings, threads and contended objects to META.N.
  *
  * The emulator stops all threads before it reports the end to a plugin, and reports nothing when a
  * signal ends the program. So the plugin detects where the end begins. That is the system call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes the report of a recorded program: the lines on each machine, their owners, remedies."""
+"""Makes the report of a recorded program's lines on each machine, their owners, and remedies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Pull: a CPU whose level dropped takes tasks that wait on other CPUs. push.c says why no task is
- * missed.
+ * Pulls waiting tasks of other CPUs to a CPU whose level dropped. push.c says why none is missed.
  */
 #include "rq.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Pull by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues. It
- * sends one interrupt, which travels from one overloaded CPU to the next; each CPU on its way
- * pushes its tasks.
+ * Pulls by a walk of interrupts. A CPU that wants tasks does not lock all overloaded queues, but
+ * sends an interrupt, which travels from one overloaded CPU to the next; each pushes its tasks.
  *
  * A request starts a walk, or makes a walk under way begin another round. The layout keeps the
  * state of the walk, and the layout's file says why no request is lost.

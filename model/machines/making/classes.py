@@ -5,8 +5,7 @@ The median is used, because tables contain interrupted measurements. Pairs of on
 separate class if they cost more than the geometric mean of the latencies of their own distance and
 of the remote one. The line of such a pair had its home in another package during the measurement.
 On some machines half of all pairs of a package are such pairs. Nothing else in a table shows where
-the measured lines were. Pairs inside a tier (tiers.py) do not belong to the class of their
-distance.
+the measured lines were. Pairs inside a tier (tiers.py) are not in the class of their distance.
 """
 
 from dataclasses import dataclass, field

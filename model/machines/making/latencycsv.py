@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reads core-to-core latency tables: comma-separated, row = writer, column = responder, in ns.
+"""Reads core-to-core latency tables in ns, with commas; rows are writers, columns responders.
 
 Published tables differ. Some fill the whole square, some only the lower triangle, and some cut rows
 at the diagonal. Some have CPU numbers along the edges, or a comma at the end of each line. The

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measures this host: its topology, the latencies between its CPUs, and the costs of operations.
+"""Measures this host's topology, the latencies between its CPUs, and the costs of operations.
 
 With more than a few dozen CPUs it measures a sample of pairs (sampling.py), within a minute.
 """

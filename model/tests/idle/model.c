@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Compares the CPUs and the order of searches of every layout of the idle set with an array. The
- * test computes the order separately, as a list of all CPUs and a position at which a search
- * begins.
+ * test computes the order separately, from a list of all CPUs and the start of a search.
  */
 #include "../rd/machines.h"
 #include "idle/idle_set.h"

@@ -3,8 +3,7 @@
 """Compares the instructions of our RT state with those of Linux's layout, without contention.
 
 The simulator counts the cycles of waits for lines; these are the other costs. Counts are exact. A
-search is compared in the most common case, a CPU of level 0, and in the case in which Linux visits
-all levels.
+search is compared in the most common case, a CPU of level 0, and where Linux visits all levels.
 
 The series (layout "shard") reads one byte for each CPU that a task may use, up to eight at once.
 If a CPU of the caller's cache runs no RT task, the search ends there. Without contention a search
