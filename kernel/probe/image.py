@@ -7,6 +7,7 @@ A kernel's debug information is large, so pyelftools reads only the requested co
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +18,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from common.errors import UserError, os_reason
+from record.names.variables import DebugInfo
 from record.watch import Function
 
 
@@ -60,7 +62,9 @@ class Image:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Descriptions of types are not available afterwards."""
+        if "types" in self.__dict__:
+            self.types.close()
         self._file.close()
 
     def _read_symbols(self) -> Iterator[Symbol]:
@@ -112,6 +116,11 @@ class Image:
         if not self._elf.has_dwarf_info():
             raise UserError(f"{self.path} has no debug information: set CONFIG_DEBUG_INFO_DWARF5")
         return self._elf.get_dwarf_info()
+
+    @cached_property
+    def types(self) -> DebugInfo:
+        """The debug information, found by address."""
+        return DebugInfo(self.path)
 
     def units(self, parts: Sequence[str]) -> Iterator[CompileUnit]:
         """Yield the compilation units whose source path contains one of ``parts``."""

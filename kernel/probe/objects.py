@@ -3,7 +3,8 @@
 
 Variables have symbols, but allocated objects have none. So this file finds an allocated object as
 the kernel does: it follows pointers from variables through the guest's memory, with types from the
-debug information. It follows only pointers that CPUs share in the scheduler.
+debug information. It follows only pointers that CPUs share in the scheduler. Other objects get the
+types of the pointers through which instructions access them (record/names/uses.py).
 """
 
 from bisect import bisect_right
@@ -16,6 +17,9 @@ from elftools.dwarf.die import DIE
 from kernel.guest.ram import DIRECT_MAP, DIRECT_MAP_END, Ram
 from kernel.probe.image import Image
 from model.lines.dwarf import Layouts, array_counts, bare_type, die_name, die_size, member_start
+from record.names.locals import Locals
+from record.names.modules import Module
+from record.names.uses import Use, Uses, apart
 
 UNITS = ("kernel/sched/", "kernel/time/", "kernel/rcu/", "lib/schedshard/", "kernel/smp.c")
 # The pointers to follow in each structure. The walk ends at structures that are not listed.
@@ -37,6 +41,7 @@ _VARIABLES = ("def_root_domain", "nohz", "root_task_group")
 _MOST_ELEMENTS = 512
 _MOST_OBJECTS = 20_000
 _LARGEST = 1 << 16  # bytes of one object
+_MOST_USES = 256  # instructions whose operands get types
 # If per-CPU variables are not numbered from 0 (Linux 6.15 and later), the addition of a CPU's
 # offset wraps around.
 _WRAP = (1 << 64) - 1
@@ -106,6 +111,10 @@ class KernelLayouts(Layouts):
         """Return the description of a type, or None."""
         return self._types.get(bare_type(type_name))
 
+    def learn(self, type_name: str, die: DIE) -> None:
+        """Add the description of a type, unless there is one."""
+        self._types.setdefault(bare_type(type_name), die)
+
     def close(self) -> None:
         """Do nothing: the caller who opened the image closes it."""
 
@@ -129,6 +138,9 @@ class Objects:
         self._pointers: dict[str, list[_Pointer]] = {}
         self._found: list[tuple[int, int, Thing]] = []
         self._walk()
+        self._sort()
+
+    def _sort(self) -> None:
         self._found.sort(key=lambda entry: (entry[0], entry[1]))
         self._starts = [entry[0] for entry in self._found]
 
@@ -219,6 +231,28 @@ class Objects:
             pointers = _pointers(die, "", 0)
             self._pointers[struct] = [p for p in pointers if _plain(p.path) in wanted]
         return self._pointers[struct]
+
+    def learn(self, accesses: Iterable[tuple[int, int]]) -> None:
+        """Find the types of objects that have no name yet. A lock alone gets none.
+
+        ``accesses``: pairs of instruction and accessed byte, the most frequent first.
+        """
+        module = Module(self._image.path, 0, 0, _WRAP, self._image.path)
+        uses = Uses(module, self._image.types, Locals(self._image.types))
+        known: dict[int, Use | None] = {}
+        typed: list[tuple[int, Use]] = []
+        for pc, address in accesses:
+            if self.name_of(address) is None:
+                if pc not in known and len(known) < _MOST_USES:
+                    known[pc] = uses.at(pc)
+                use = known.get(pc)
+                if use is not None and use.typed.name.startswith("struct "):
+                    typed.append((address - use.offset, use))
+        for start, use in apart(typed):
+            name = use.typed.name
+            self.layouts.learn(name, use.typed.die)
+            self._found.append((start, use.size, Thing(name, name, name, start)))
+        self._sort()
 
     # ---- questions ----
 

@@ -138,6 +138,11 @@ def _look(
 ) -> None:
     run = _checked(data)
     objects = Objects(image, ram, cpus, [line.start for line in run.lines])
+    hottest_first = sorted(
+        ((a.hitm, a.records, a.instruction, line.start + a.offset)
+         for line in run.lines for a in line.accesses), reverse=True,
+    )  # fmt: skip
+    objects.learn((pc, address) for _, _, pc, address in hottest_first)
     view.lines = [_named(line, objects) for line in run.lines]
     pcs = {access.instruction for line in run.lines for access in line.accesses}
     frames = {pc - 1: _own(chain) for pc, chain in resolve(program or image.path, pcs).items()}

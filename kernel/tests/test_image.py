@@ -37,6 +37,8 @@ static inline __attribute__((always_inline)) int set(int *p, int i)
 }
 int work(int *p, int i) { return set(p, i) + 1; }
 int twice(int *p, int i) { return set(p, i) ^ set(p + 1, i); }
+struct file { int mode; long count; };
+void put_file(struct file *f) { __atomic_fetch_sub(&f->count, 1, __ATOMIC_RELAXED); }
 void _start(void) { nohz.nr_cpus = work(&nohz.nr_cpus, 3); }
 """
 HEAP = 0x300000  # physical
@@ -152,6 +154,10 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
         assert named(heap + 0x2004)[0] == "root_domain.cpupri.cpu_to_pri"
         assert objects.name_of(heap + 0x2008) is None
         assert objects.name_of(heap) is None
+        # No variable leads to this object. The instruction that accesses it has its address.
+        objects.learn([(image.address("put_file"), heap + 0x4008)])
+        assert named(heap + 0x4008) == ("struct file", "struct file", "count")
+        assert objects.name_of(heap + 0x4010) is None
 
 
 def test_memory_beyond_the_devices(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from record.lines.symbols import Frame
 
 # Lines below this share of all cycles need no name. Reports fold lines below ten times as much.
 _LEAST = 0.0005
-_NAMED = ("variable", "local", "kernel")
+_NAMED = ("variable", "local")
 _ALLOCATED = ("heap", "shared")
 _NUMBER = re.compile(r"\[\d+\]")
 _SYSTEM = ("/usr/", "/rustc/")
@@ -41,12 +41,20 @@ def _accessor(access: RecordedAccess) -> str:
     return frame.source if frame.function.startswith("0x") else frame.function
 
 
+def _of_kernel(line: RecordedLine, field: str) -> str:
+    """Return a field of a kernel's object, whose CPU or number differs from run to run."""
+    name = _NUMBER.sub("[]", line.object.removeprefix("kernel: ").removeprefix("struct "))
+    return f"{name}.{field}" if field else name
+
+
 def names_of(line: RecordedLine) -> frozenset[str]:
     """Return every name by which the line can be found in another run."""
     kind = line.kind
     fields = {_NUMBER.sub("[]", access.field) for access in line.accesses}
     if kind in _NAMED:
         return frozenset(field for field in fields if field) or frozenset((line.object,))
+    if kind == "kernel":
+        return frozenset(_of_kernel(line, field) for field in fields)
     if kind in _ALLOCATED and line.allocated:
         where = line.allocated[0].function
         return frozenset(f"{kind} {where} {line.type} {field}" for field in fields)
@@ -59,6 +67,8 @@ def _label(line: RecordedLine) -> str:
     field = _NUMBER.sub("[]", line.accesses[0].field) if line.accesses else ""
     if line.kind in _NAMED:
         return field or line.object
+    if line.kind == "kernel":
+        return _of_kernel(line, field)
     return f"{line.object} {field}".rstrip()
 
 
