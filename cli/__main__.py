@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Entry point: `python -I .../cli/__main__.py`, or the function start() of an installed package.
+"""Starts the command as `python -I .../cli/__main__.py`, or by start() of an installed package.
 
 With -I Python searches neither the current directory nor PYTHONPATH, where others may have put
 files of the names that are imported here.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Claims of a set of slots: one, several at once, and claims that leave slots for others. For
+ * Claims one slot of a set or several, or only up to a limit, which leaves slots for others. For
  * concurrency, the order of a search, and memory ordering see slot_set.h.
  */
 #ifndef SLOT_CLAIM_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage report: make one HTML page of results, which needs no other file and no network."""
+"""The stage report: makes one HTML page of results, which needs no other file and no network."""
 
 from __future__ import annotations
 

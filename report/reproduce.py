@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage reproduce: simulate everything that a newcomer should see, from one command.
+"""The stage reproduce: simulates everything that a newcomer should see, from one command.
 
 The plans run one after the other, and the points of a plan share the CPUs. So each result can be
 saved before the next plan begins.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage reproduce: print the results and write the files."""
+"""Prints the results of the stage reproduce, and writes their files."""
 
 from __future__ import annotations
 

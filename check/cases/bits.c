@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Small broken variants of the real bitmap and summary, each with its correct form.
+ * Tests small broken variants of the real bitmap and summary, and the correct form of each.
  *
  * Separate bits: a summary whose occupied and cleaning bits are in two words. A reader loads one
  * word after the other. Between the loads a cleaner can set "cleaning" and clear "occupied", and

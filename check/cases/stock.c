@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real layout of Linux 6.12 (model/layouts/), compiled here again so that a case can call its
- * parts in a wrong order. A CPU must enter its new level before it leaves its old one. It must set
- * its bit in the overload mask before it raises the count.
+ * Tests the real layout of Linux 6.12 (model/layouts/), compiled here again so that a case can call
+ * its parts in a wrong order. A CPU must enter its new level before it leaves its old one. It must
+ * set its bit in the overload mask before it raises the count.
  */
 #include "port.h"
 

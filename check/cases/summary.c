@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The real summary (core/shard_summary.c) under the real bitmap. Once sbm_set() has returned, no
- * later search reports empty, whatever other searches clean meanwhile. At the end the summary
+ * Tests the real summary (core/shard_summary.c) under the real bitmap. Once sbm_set() has returned,
+ * no later search reports empty, whatever other searches clean meanwhile. At the end the summary
  * covers every bit that is set.
  *
  * check/cases/meson.build compiles this file twice, each time with all of core/:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The hash by which the search recognizes a state. It combines the hashes of memory and of each
- * CPU's program, which explore_memory.c updates at each step. Under the model "weak" the hash also
- * covers each word's history of stores, and the CPUs' views.
+ * Computes the hash by which the search recognizes a state. It combines the hashes of memory and of
+ * each CPU's program, which explore_memory.c updates at each step. Under the model "weak" the hash
+ * also covers each word's history of stores, and the CPUs' views.
  *
  * The hash leaves out what no CPU can observe any more: stores before the oldest one that a running
  * CPU may still read, and their number. So a view contributes only for words of which some CPU may

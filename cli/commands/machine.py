@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands machine import and machine measure."""
+"""Defines the commands machine import and machine measure."""
 
 import sys
 from pathlib import Path

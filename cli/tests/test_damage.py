@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A saved result of any kind that is damaged at any place causes one line of error, or none."""
+"""A damaged saved result, whatever its kind and the damage, causes at most one line of error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every way to be wrong ends in one line, status 2, and no half-written file."""
+"""Every mistake of a user ends in one line and status 2, and leaves no half-written file."""
 
 from __future__ import annotations
 

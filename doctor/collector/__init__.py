@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The shell script that collects what doctor reads."""
+"""Makes and runs the shell script that collects what doctor reads."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads that wait for slots. A lost wake-up hangs the test, and its time limit ends it. The owner
- * of a slot counts by plain stores, so that two owners would lose an update.
+ * Threads wait for slots. A lost wake-up hangs the test, and its time limit ends it. The owner of a
+ * slot counts by plain stores, so that two owners would lose an update.
  */
 #include <errno.h>
 #include <poll.h>

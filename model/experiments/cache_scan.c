@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The scan of cache-aware scheduling for the cache in which a process runs most. The figures show
- * how many CPUs a scan reads, and what it costs.
+ * Runs the scan of cache-aware scheduling for the cache in which a process runs most. The figures
+ * show how many CPUs a scan reads, and what it costs.
  *
  *   cycle_share           time of scans / (time of scans and accounting + kernel_share x run time
  *                         of processes): cycles in the kernel, as `perf top -e cycles:k` counts

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The nohz idle set under hackbench. The figures are the costs of entry and exit, the CPU that is
- * picked as balancer, the length of its walk, and hackbench's throughput. A run begins with fewer
- * tasks than CPUs, and after a pause it has more.
+ * Runs hackbench on layouts of the nohz idle set. The figures are the costs of entry and exit, the
+ * CPU that is picked as balancer, the length of its walk, and hackbench's throughput. A run begins
+ * with fewer tasks than CPUs, and after a pause it has more.
  *
  * Variants differ only in the layout of the set and in the order of searches (model/layouts/idle/).
  * The rules of the scheduler (fair/) decide where tasks run. The lines that a sender and a receiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Calls that wait until another process ends, releases a lock on a file, or sends a signal. */
+/* Replaces calls that wait until another process ends, unlocks a file, or sends a signal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Finds the types of allocations, by type parameters of functions, or by their source lines.
+"""Finds the types of allocations by type parameters of functions, or by the allocating lines.
 
 A container of C++ or Rust allocates in a function whose type parameter is its element or node. The
 debug information contains that function, even where it was inlined, and the parameter. Elsewhere

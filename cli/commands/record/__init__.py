@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands that record programs and compare recordings."""
+"""Defines the commands that record programs and compare recordings."""

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Small scripted cases: each thread executes its steps, and records time and CPU at some of them.
- * The records must agree with what the fair class does. The checker is on. All times are far enough
- * apart for the costs of the toy and of any layout, some 20 us with cold caches.
+ * The records must agree with what the fair class does. The checker is on. All times are further
+ * apart than what the toy and a layout cost, some 20 us with cold caches.
  *
  * The toy has a tick every 100 us and two cores per LLC; its CPU number is 8 * thread + core.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A balance while the CPU of a queue switches: the task that still runs was woken again, so the
- * task also waits on the queue. The test makes that state by hand, on an idle CPU without a tick.
+ * Tests a balance while the CPU of a queue switches: the task that still runs was woken again, so
+ * it also waits on the queue. The test makes that state by hand, on an idle CPU without a tick.
  */
 #include "cases.h"
 

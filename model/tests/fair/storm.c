@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. The checker decides what is right, and the result shows that the checker ran.
- * A thread has its own channel and sends to those of others. It waits for a message only if another
- * thread is about to send it one, and sends only where few messages wait. Otherwise the storm would
- * die down.
+ * Performs random operations. The checker decides what is right, and the result shows that the
+ * checker ran. A thread has its own channel and sends to those of others. It waits for a message
+ * only if another thread is about to send it one, and sends only where few messages wait. Otherwise
+ * the storm would die down.
  */
 #include "cases.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every experiment ends on every machine file, with its smallest load."""
+"""Every experiment with its smallest load ends on every machine file."""
 
 from __future__ import annotations
 

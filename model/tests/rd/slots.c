@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Tests the slots of core/sched/cpu_slot.c by their rules. Shards are in the order of nodes, caches
- * and cores. A shard's CPUs are whole cores of one cache, in the order of CPU numbers.
+ * Tests that core/sched/cpu_slot.c's slots follow their rules. Shards are in the order of nodes,
+ * caches and cores. A shard's CPUs are whole cores of one cache, in the order of CPU numbers.
  */
 #include "linux_sched.h"
 #include "machines.h"

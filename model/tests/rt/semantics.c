@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Small plays: each thread follows its lines, and records time and CPU at some of them. The records
- * must be what the RT class does. The checker is on. All times are far enough apart for the costs
- * of the toy and of any layout, some 20 us with cold caches.
+ * must be what the RT class does. The checker is on. All times are further apart than what the toy
+ * and a layout cost, some 20 us with cold caches.
  */
 #include "cases.h"
 

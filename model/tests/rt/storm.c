@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random operations. The checker decides what is right, and the result shows that the checker ran.
+ * Performs random operations. The checker decides what is right, and the result shows that it ran.
  */
 #include "cases.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact: thread-local data of a late library gives no name to other data."""
+"""record --exact: thread-local data of a library loaded late gives no other data its name."""
 
 from __future__ import annotations
 

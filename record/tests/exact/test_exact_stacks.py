@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --exact --stacks: the calls that led to a line are the program's."""
+"""record --exact --stacks shows the program's calls that led to a line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`record` refuses some requests in certain words (more in cli/tests/data/wrong-input.txt)."""
+"""`record` refuses requests in the right words; cli/tests/data/wrong-input.txt has more of them."""
 
 from __future__ import annotations
 

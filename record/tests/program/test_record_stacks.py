@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""record --stacks: the calls that led to a line are the program's, however it came there."""
+"""record --stacks shows the program's calls that led to a line, whichever way they took."""
 
 from __future__ import annotations
 

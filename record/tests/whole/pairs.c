@@ -6,8 +6,8 @@
  * Each of CPUS, such as 0-3,8, gets a thread. An operation is WORK_NS of private instructions, half
  * to one and a half times as many, and then the accesses of CASE. When the first thread has done
  * OPERATIONS, all end, so that a thread that got a lock seldom does not decide the time. Prints the
- * operations of all threads, and nanoseconds by its clock. Each object has the name that the
- * published source gives it.
+ * operations of all threads, and the nanoseconds that the program's clock counted. Each object has
+ * the name that the published source gives it.
  *
  * Exit status: 0; 2 for bad arguments.
  */
