@@ -2,8 +2,8 @@
 /*
  * Places memory on NUMA nodes with mbind().
  *
- * pthread_once() reads how many nodes have memory; nothing changes after that. The kernel checks
- * the number of a node, so a node without memory changes nothing.
+ * pthread_once() reads whether several nodes have memory, and nothing changes that answer later.
+ * The kernel refuses a node without memory, and then mbind() changes nothing.
  */
 #include <limits.h>
 #include <linux/mempolicy.h>

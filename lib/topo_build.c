@@ -2,10 +2,10 @@
 /*
  * Completes topologies whose records leave some levels unknown.
  *
- * shard_plan_build() accepts each topology of fill(). An invented LLC contains CPUs of one package
- * and node only. An invented package belongs to a node of which no CPU knows the package, and an
- * invented node to a package of which no CPU knows the node. All other values come from one other
- * CPU, so their pair of package and node exists already.
+ * Why shard_plan_build() accepts each topology of fill(): an invented LLC contains CPUs of one
+ * package and node only. An invented package belongs to a node of which no CPU knows the package,
+ * and an invented node to a package of which no CPU knows the node. All other values come from one
+ * other CPU, so their pair of package and node exists already.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A probe passes arguments to the emulator, and boots a guest again only for certain reasons."""
+"""A probe passes arguments to the emulator, and boots guests that idle or run stale code again."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why this is right: the side that arrives saves the context of the side that jumped.
- * jump_fcontext() gives the arriving side a handle on the other one. Each arrival first stores that
- * handle into the fiber that jumped. Until then that fiber cannot be resumed, and no code tries to,
- * because only one thread runs. The jump's data pointer names the fiber that jumped.
+ * Why a switch loses no context: jump_fcontext() gives the side that arrives a handle on the
+ * context of the side that jumped. Each arrival first stores that handle into the fiber that
+ * jumped. Until then that fiber cannot be resumed, and no code tries to, because only one thread
+ * runs. The jump's data pointer names the fiber that jumped.
  */
 #include "fiber.h"
 

@@ -3,10 +3,10 @@
  * The model's memory is separate from the program's. Otherwise the model's needs would decide where
  * the program's objects lie, and another seed would change the program's layout.
  *
- * The C library has an arena per thread, which it finds by thread-local memory. One more real
- * thread prepares the recording and then waits for ever. Later this library allocates everything
- * with the thread-local memory of that thread. The linker (--wrap) redirects this library's calls
- * of malloc() and the like to this file.
+ * The C library has an arena per thread, which it finds by thread-local memory. So one more real
+ * thread prepares the recording and then waits for ever, and this library allocates everything with
+ * the thread-local memory of that thread. The linker (--wrap) redirects this library's calls of
+ * malloc() and the like to this file.
  */
 #include "private.h"
 

@@ -5,9 +5,9 @@
  *
  * Why one model: processes that share memory wait for each other's lines, as threads do. So the
  * model must process their accesses in the order of their clocks while they run. Separate
- * recordings, merged afterwards, would be simpler, but could hold no process back. Then the process
- * that the host happened to run would take a lock. Why a separate process: a recorded process may
- * end at any time, and none is sure to outlive the others.
+ * recordings, merged afterwards, would be simpler, but could hold no process back. Then the host,
+ * not the clocks, would decide which process takes a lock. Why a separate process: a recorded
+ * process may end at any time, and none is sure to outlive the others.
  *
  * The model's process prints "ready PATH" when programs may begin; PATH is the shared memory. Its
  * standard input ends with the first program. The recording ends when the window has closed, or at
