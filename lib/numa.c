@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Places memory on NUMA nodes with mbind().
+ * Calls mbind() to place memory on NUMA nodes.
  *
- * pthread_once() reads whether several nodes have memory, and nothing changes that answer later.
+ * The first caller reads whether several nodes have memory, and nothing changes that answer later.
  * The kernel refuses a node without memory, and then mbind() changes nothing.
  */
 #include <limits.h>

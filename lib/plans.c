@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Makes the plans of this machine. A generation has one for each maximum number of CPUs per line.
+ * Makes the plans of this machine. A generation is the result of one reading of the machine. It has
+ * a plan for each cap (maximum number of CPUs per line), and a plan with a line per core.
  *
  * A generation is made under a lock and published by a release store, and so is each of its plans.
  * A plan is constant from then on and never freed. So a thread that loads the pointer with acquire
  * may use the plan forever, without a reference count. A generation starts with the plan of the
- * largest shards, which also serves all smaller caps that cut none of its shards. The generation
- * keeps the topology for the other plans, and for the plan with a line per core. A failure
- * publishes nothing.
+ * largest shards. This plan also serves each smaller cap that none of its shards exceeds. Other
+ * plans are made when needed, from the generation's topology. A failure publishes nothing.
  *
  * Why the number of generations is bounded: a generation contains all CPUs of the previous one, and
  * each cache that was known. So a new generation has at least one more CPU or cache. If the machine

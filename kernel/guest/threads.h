@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* threads.h - starts threads that have their CPUs and priority from their first instruction. */
+/* threads.h - starts threads whose CPUs and priority are set before they run. */
 #ifndef THREADS_H
 #define THREADS_H
 

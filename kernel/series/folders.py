@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Replaces the folders of patches: one for the series, and one beside it for each other part.
+"""Replaces the folders of patches: DIR for the first part of the series, DIR-PART for each other.
 
 A hidden file beside the folders contains the name and the hash of each file that was written. The
 folders are replaced together or not at all, and only if they contain no other file. The folder of a
-part that no longer exists is removed.
+part that the series no longer has is removed.
 """
 
 import hashlib

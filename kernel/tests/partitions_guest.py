@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Doctor makes and undoes partitions in a guest, under real threads, also if refused or cut off.
+"""Doctor makes and undoes partitions in a guest while threads run in them.
 
-After each write every thread must still have its CPUs and run, FIFO threads and a normal one. Only
-the writes that make or end a partition may change the CPUs of a cgroup.
+If a partition is refused, `apply` leaves nothing behind. If `apply` ends too early, `undo` restores
+the state. After each write all threads must run, and the FIFO threads have their CPUs. Only writes
+that make or end a partition may change the CPUs of a cgroup.
 """
 
 from __future__ import annotations

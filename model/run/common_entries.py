@@ -47,7 +47,7 @@ def read_experiment(path: Path) -> dict[str, Any]:
 def _known(folder: Path, shared: Any, *below: str) -> dict[str, dict[str, Entry]]:
     """Return the entries of a common file, for which files below it ask, by kind and name."""
     if not isinstance(shared, str) or "/" in shared:
-        raise ValueError("common is the name of a file in common/, without '.toml'")
+        raise ValueError(f"common is {shared!r}: it must name a file in common/, without '.toml'")
     if shared in below:
         raise ValueError(f"common/{shared}.toml takes entries from itself")
     data = read_toml(folder / f"{shared}.toml")

@@ -88,7 +88,7 @@ def test_common_files_in_a_circle_are_one_line(tmp_path: Path) -> None:
         ("few", '[[param]]\nnames = ["z_us"]', "common/few.toml has no param 'z_us'"),
         ("few", '[[variant]]\nnames = ["a_us"]', "common/few.toml has no variant 'a_us'"),
         ("few", '[[param]]\nnames = ["a_us"]\nvalue = 7', "may have no other key"),
-        ("../few", "", "common is the name of a file in common/"),
+        ("../few", "", "common is '../few': it must name a file in common/"),
         ("none", "", "none.toml"),
     ],
 )

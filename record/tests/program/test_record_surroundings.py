@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`record` works with names, streams, folders and C libraries that few programs have."""
+"""`record` works if a program has an unusual name, stream, folder or C library."""
 
 from __future__ import annotations
 
