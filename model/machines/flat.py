@@ -104,14 +104,14 @@ def _identity(data: Mapping[str, Any]) -> Iterator[str]:
     checked(need(data, "", "schema", "1"), "schema", Rule(1, 1, "1, the version", whole=True))
     name = need(data, "", "name", _NAME_RIGHT)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise UserError(f"name must be {_NAME_RIGHT}")
+        raise UserError(f"name is {name!r:.60}, it must be {_NAME_RIGHT}")
     right = "a line of text in quotes, at most 200 characters"
     title = need(data, "", "title", right)
     if not isinstance(title, str) or not title.isprintable() or not 0 < len(title) <= 200:
         raise UserError(f"title must be {right}")
     listed = ", ".join(f'"{kind}"' for kind in KINDS)
-    if need(data, "", "kind", f"one of {listed}") not in KINDS:
-        raise UserError(f"kind must be one of {listed}")
+    if (kind := need(data, "", "kind", f"one of {listed}")) not in KINDS:
+        raise UserError(f"kind is {kind!r:.60}, it must be one of {listed}")
     need(data, "", "clock_ghz", _RULES["clock_ghz"].right)
     yield f"name {name}"
     yield f"title {title}"
@@ -165,7 +165,7 @@ def _tiers(data: Mapping[str, Any], place_of: Places) -> Iterator[tuple[str, str
         check_keys(table, "tier", ("name", "ns", *UNITS))
         name = need(table, "tier", "name", _NAME_RIGHT)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise UserError(f"tier.name must be {_NAME_RIGHT}")
+            raise UserError(f"tier.name is {name!r:.60}, it must be {_NAME_RIGHT}")
         units = [unit for unit in UNITS if unit in table]
         if len(units) != 1:
             raise UserError(f"tier.{name} must have exactly one of {', '.join(UNITS)}")
