@@ -58,14 +58,19 @@ static void meet(unsigned int *arrived, unsigned int count)
 	wait_for(arrived, count);
 }
 
-static int work(int (*call)(void), unsigned int cpu, unsigned int processes, unsigned long times,
-		unsigned int *arrived)
+static int stay_on(unsigned int cpu)
 {
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
+	return sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int work(int (*call)(void), unsigned int cpu, unsigned int processes, unsigned long times,
+		unsigned int *arrived)
+{
+	if (stay_on(cpu))
 		return 1;
 	if (cpu == 0) {
 		c2c_prepare();
@@ -104,6 +109,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	mkdir("/tmp", 0777);
+	/* The object is on CPU 0's node in each boot. */
+	if (stay_on(0)) {
+		perror("calls");
+		return 1;
+	}
 	file = stat ? mkstemp(path) : pipe(ends) ? -1 : ends[0];
 	if (file < 0) {
 		perror("calls");
