@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Predicts published pairs of whole workloads, and writes predicted beside published.
 
-machines/published/whole.toml has the pairs. Each pair's program (record/tests/whole/pairs.c) runs
+machines/published/whole.toml has the pairs. The program of a pair (record/tests/whole/pairs.c) runs
 before and after the change, under both recorders: on the model's own clock (`record --exact`), and
-in the emulator.
+in the emulator. For a pair of the kernel, kernel/tests/whole/calls.c runs on two built kernels.
 
     scripts/whole.py                 predict all pairs, and write the predictions and the page
     scripts/whole.py --new           predict pairs without a prediction
+    scripts/whole.py --guests        predict the pairs of the kernel, with --new as above
     scripts/whole.py --page          write the page from the predictions that are there
     scripts/whole.py --only CASE     predict and print the pairs of one program; write nothing
 """
@@ -14,6 +15,7 @@ in the emulator.
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -36,6 +38,7 @@ from model.machines.presets import load_machine  # noqa: E402
 from model.run.whole import (  # noqa: E402
     PAIRS,
     PREDICTED,
+    RECORDERS,
     Whole,
     effect_of,
     parts,
@@ -47,6 +50,9 @@ PAGE = ROOT / "docs/results/whole.md"
 PAGES = (PAGE, ROOT / "README.md")
 PLOT = ROOT / "docs/pictures/whole.png"
 SOURCE = ROOT / "record/tests/whole/pairs.c"
+CALLS = ROOT / "kernel/tests/whole/calls.c"
+BOOTS = 3  # of each kernel; the mean counts
+ROUNDS = 200  # of system calls that each process makes
 FLAGS = ("-O2", "-g", "-pthread", "-D_GNU_SOURCE", f"-I{ROOT}/kernel/guest")
 SEEDS = (1,)  # of the exact recorder; the median counts
 LONG_NS = 500_000  # of private time that a thread does, at least 12 operations, at most 400
@@ -111,6 +117,24 @@ def predict(pair: Mapping[str, Any], place: str, programs: Mapping[str, Path]) -
     return made
 
 
+def predict_in_guests(pair: Mapping[str, Any], calls: Path) -> dict[str, Any]:
+    """Return the predicted effect of a change of the kernel, and its hottest object before."""
+    out = calls.parent / "compare.json"
+    threads = str(pair["threads"])
+    command(
+        "kernel", "c2c", "--compare", pair["compare"], "--marks", "--machine", pair["preset"],
+        "--cpus", threads, "--runs", str(BOOTS), "--out", str(out),
+        "--workload", f"{shlex.quote(str(calls))} {pair['call']} {threads} {ROUNDS}",
+    )  # fmt: skip
+    compared = json.loads(out.read_text(encoding="utf-8"))
+    before = compared["reports"][pair["compare"].split(",")[0]]
+    line = before["variants"][0]["lines"][0]
+    field = line["accesses"][0]["field"].partition(".")[0]  # of the hottest access
+    found = f"{line['object'].removeprefix('kernel: struct ')}.{field}"
+    print(f"{pair['name']}: {compared['said']}, {found}", flush=True)
+    return {"name": pair["name"], "guest": 1 + compared["change"], "guest_object": found}
+
+
 def text_of(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the predictions as a TOML file."""
     lines = [
@@ -159,11 +183,11 @@ def table(wholes: Sequence[Whole], heads: Mapping[str, str]) -> list[str]:
     return made
 
 
-def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
+def not_run(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the table of the kernel's pairs that were not run."""
     made = ["| pair | machine, workload | published | not run, because |", "|---|---|---|---|"]
     for pair in pairs:
-        if pair["name"] not in run:
+        if "why" in pair:
             sides = (pair["before"], pair["after"])
             both = " -> ".join(side if isinstance(side, str) else f"{side:,}" for side in sides)
             made.append(
@@ -175,15 +199,17 @@ def not_run(pairs: Sequence[Mapping[str, Any]], run: set[str]) -> list[str]:
 
 def page_with(page: str, data: Mapping[str, Any], wholes: Sequence[Whole]) -> str:
     """Return a page in which the tables that it has a place for are new."""
-    exact, emulator = (score(wholes, recorder).sentence() for recorder in ("exact", "emulator"))
+    exact, emulator, guest = (score(wholes, recorder).sentence() for recorder in RECORDERS)
     first = (
-        f"On the model's own clock, {exact}. In the emulator, {emulator}. The error is the factor "
-        "between the predicted and the published ratio of operations per second."
+        f"On the model's own clock, {exact}. In the emulator, {emulator}. On kernels in guests, "
+        f"{guest}. The error is the factor between the predicted and the published ratio of "
+        "operations per second."
     )
     made = {
         "whole-first": textwrap.wrap(first, 120),
         "whole-programs": table(wholes, {"exact": "model's clock", "emulator": "emulator"}),
-        "whole-kernel": not_run(data["kernel"], {whole.name for whole in wholes}),
+        "whole-guests": table(wholes, {"guest": "predicted"}),
+        "whole-kernel": not_run(data["kernel"]),
     }
     for name, lines in made.items():
         begin = f"<!-- table: {name} -->\n"
@@ -198,11 +224,11 @@ def draw(wholes: Sequence[Whole]) -> None:
     """Write the plot: a dot per pair and recorder."""
     figure = Figure(figsize=(6.4, 6.0), layout="constrained")
     axes = figure.add_subplot(xscale="log", yscale="log", aspect="equal")
-    for recorder, mark in (("exact", "o"), ("emulator", "x")):
+    for recorder, mark in zip(RECORDERS, "oxs", strict=True):
         mine = [whole for whole in wholes if recorder in whole.predicted]
         axes.plot(
             [w.predicted[recorder] for w in mine], [w.published for w in mine], mark,
-            label=recorder,
+            label=recorder, fillstyle="none" if mark == "s" else "full",
         )  # fmt: skip
     for factor, style in ((1 / 1.5, ":"), (1, "-"), (1.5, ":")):
         axes.axline((1, factor), (10, 10 * factor), color="black", linewidth=0.8, linestyle=style)
@@ -225,6 +251,18 @@ def predicted_programs(
                 yield row or predict(pair, data["place"][pair["place"]], programs)
 
 
+def predicted_kernels(
+    data: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """Predict the pairs of the kernel that have variants, but the known ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        calls = Path(folder) / "calls"
+        subprocess.run(["gcc", "-static", *FLAGS, str(CALLS), "-o", str(calls)], check=True)
+        for pair in data["kernel"]:
+            if "compare" in pair:
+                yield known.get(pair["name"]) or predict_in_guests(pair, calls)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Predict, and write or print."""
     only = dict(pairwise(arguments)).get("--only")
@@ -236,7 +274,12 @@ def main(arguments: Sequence[str]) -> None:
             print(f"{row['name']}: published {signed(effects[row['name']])}, predicted "
                   f"{signed(row['exact'])} and {signed(row['emulator'])}")  # fmt: skip
         return
-    made = predicted_programs(data, known if "--new" in arguments else {}, None)
+    old = known if "--new" in arguments else {}
+    made = (
+        predicted_kernels(data, old)
+        if "--guests" in arguments
+        else predicted_programs(data, old, None)
+    )
     for row in () if "--page" in arguments else made:
         known[row["name"]] = row
         PREDICTED.write_text(text_of(list(known.values())), encoding="utf-8")
