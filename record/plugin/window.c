@@ -293,11 +293,6 @@ void window_open(void)
 
 	if (plugin.state->open || plugin.state->closed)
 		return;
-	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
-		struct vcpu *v = &plugin.vcpu[i];
-
-		v->base = __atomic_load_n(&v->instr, __ATOMIC_RELAXED);
-	}
 	if (plugin.watch.machine)
 		window_model();
 	if (plugin.feed && plugin.watch.trace) {
@@ -313,6 +308,12 @@ void window_open(void)
 		fprintf(stderr, "schedshard: the guest's clock cannot be taken over: %s\n",
 			strerror(errno));
 		exit(1);
+	}
+	/* The last step, because the others run on while this CPU prepares the model. */
+	for (uint32_t i = 0; i < plugin.nr_vcpus; i++) {
+		struct vcpu *v = &plugin.vcpu[i];
+
+		v->base = __atomic_load_n(&v->instr, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&plugin.state->open, true, __ATOMIC_SEQ_CST);
 	check_all();
