@@ -2,12 +2,16 @@
 """Guests of the kernel that SCHEDSHARD_GUESTS names contend on the expected lines."""
 
 import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernel.layout import Layout
 from kernel.profile.c2c import C2cRequest, built_kernels, one_kernel
+from kernel.profile.compare import report_on
+from kernel.profile.program import GuestRequest
 from kernel.source.base import layout_for
 from model.machines.presets import load_machine, machine_topology
 from record.shape import usual_shape
@@ -60,3 +64,22 @@ def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout
     assert report["wake_ups"] >= 500
     lines = report["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]
     assert lines <= 0.05 if VARIANT == "shard" else lines >= 1
+
+
+def test_a_programs_calls_contend_on_an_object_that_no_symbol_leads_to(
+    layout: Layout, tmp_path: Path
+) -> None:
+    """Regression: the window began before the model did, and some processes spent it waiting."""
+    calls = tmp_path / "calls"
+    subprocess.run(
+        ["gcc", "-O2", "-static", "-D_GNU_SOURCE", "-Ikernel/guest", "-o", str(calls),
+         "kernel/tests/whole/calls.c"],
+        check=True,
+    )  # fmt: skip
+    guest = GuestRequest(layout, built_kernels(layout, [VARIANT], "lab")[0], usual_shape(16))
+    words = (str(calls), "dup", "16", "100")
+    variant = report_on(guest, "epyc-7763-2s", words, 1, marks=True).to_data()["variants"][0]
+    assert variant["runs"][0]["operations"] == pytest.approx(1600, rel=0.2)
+    line = variant["lines"][0]
+    assert line["object"] == "kernel: struct file"
+    assert line["accesses"][0]["field"].startswith("f_")  # f_ref, or f_count before Linux 6.13
