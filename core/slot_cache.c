@@ -3,7 +3,7 @@
  * Why a cache's thread and a thief never take the same slot, although the thread executes no locked
  * instruction (protocol THE of Cilk's deques, with an asymmetric barrier):
  *
- *   The cache's thread:                 A thief, one at a time in a set:
+ *   The cache's thread:                 A thief, under the set's lock:
  *
  *   C1  store @tail - 1                 T1  store @head + 1
  *   C2  light barrier                   T2  heavy barrier
@@ -23,14 +23,14 @@
  * it sees h + 1, by T1 of this thief or of an earlier one that then left. So the last place that it
  * may fill is h + SLOT_CACHE_MAX, which is one before h + SLOT_CACHE_RING.
  *
- * Why a claim finds a slot that is free throughout the call: it fails only as a thief, after it
- * searched the set and then all caches. Meanwhile no free slot moves from the set to a cache or, as
- * slot_cache_free() takes the lock, from a cache to the set. A cache's thread that left at C3
- * becomes a thief itself, if it finds no other slot. Once the set has had a cache, all claims that
- * find nothing become thieves. They do not first look whether a cache exists, because while the
- * last cache is being freed, its slots may be neither in the cache nor in the set.
+ * Why a claim finds a slot that is free throughout the call: a claim fails only as a thief, after
+ * it searched the set and then all caches under the set's lock. Meanwhile no free slot moves from
+ * the set to a cache. None moves from a cache to the set, as slot_cache_free() takes this lock. A
+ * cache's thread that left at C3 becomes a thief, too, if it finds no other slot. Once the set has
+ * had a cache, all claims that find nothing become thieves. They do not first look for a cache,
+ * because while the last one is being freed, its slots may be neither there nor in the set.
  *
- * A cache's memory is read only by its thread and under the lock, so slot_cache_free() may free it.
+ * Other threads read a cache's memory only under the set's lock, so slot_cache_free() may free it.
  */
 #include "slot_cache.h"
 #include "slot_steal.h"

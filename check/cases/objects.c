@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Headers and tables become constant for the explorer after core/ has filled them in. The explorer
- * reports a later store to the cache lines of a header. core/ makes no such store, because the
- * words of shards and summaries are on other cache lines.
+ * Makes plans and maps whose headers and tables are constant: the explorer reports each later store
+ * to their cache lines. core/ makes no such store, because the words of shards and summaries are on
+ * other cache lines.
  */
 #include "objects.h"
 

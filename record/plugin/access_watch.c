@@ -2,9 +2,9 @@
 /*
  * Watches the guest's accesses, and finds their places in memory.
  *
- * A locked instruction is one access, whichever way the emulator performs it. With one thread per
- * vCPU the emulator reports a read-modify-write, else a load and a store. So for such an
- * instruction the plugin asks only for stores.
+ * A locked instruction counts as one access, whichever way the emulator performs it. With one
+ * thread per vCPU the emulator reports it as one read-modify-write, otherwise as a load and a
+ * store. A callback for stores is called once in both cases, so the plugin asks only for stores.
  */
 #include "access.h"
 #include "vcpu.h"

@@ -35,7 +35,7 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     default="host",
     show_default=True,
     metavar="C",
-    help="As for 'build'; 'host' is the running kernel's, with only its loaded modules.",
+    help="As for 'build', or 'host': the running kernel's configuration with only loaded modules.",
 )
 @path_option("--modules", metavar="FILE", help="lsmod's output on the kernel's machine.")
 @path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")

@@ -105,7 +105,7 @@ def _quiet(line: str) -> None:
     help="short, quick, ci and soak take 30 s, 90 s, 5 minutes and an hour of guest time per "
     "variant.",
 )
-@number_option("--seconds", high=86400, help="Guest time, in place of the time of --set.")
+@number_option("--seconds", high=86400, help="Seconds of guest time, instead of those of --set.")
 @many_option("--test", "names", metavar="T", help="Run only this test; repeatable.")
 @many_option(
     "--shape",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Compares the CPUs and the order of searches of every layout of the idle set with an array. The
- * test computes the order separately, from a list of all CPUs and the start of a search.
+ * Compares every layout of the idle set with an array: which CPUs are in it, and in which order a
+ * search finds them. The test computes this order from a list of all CPUs and the search's start.
  */
 #include "../rd/machines.h"
 #include "idle/idle_set.h"

@@ -81,7 +81,7 @@ static void allocate(uint32_t now, uint64_t at)
 int main(void)
 {
 	const uint64_t frame[] = { 0x1000, 0x2000 };
-	/* Tenants of the code, by allocation. One that returns gets its earlier site. */
+	/* The code's tenant at each allocation. A tenant that returns gets its earlier site. */
 	static const uint32_t who[] = { 0, 1, 0, 2, 1, 0, 0 };
 	json_t *all = json_object(), *sites;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Makes lines of a run as the recorders write them. A figure that a test leaves out is 0."""
+"""Makes cache lines and their accesses as the recorders write them. A figure left out is 0."""
 
 from __future__ import annotations
 

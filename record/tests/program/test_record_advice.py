@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`record` advises about objects that no allocation names, and about elements of arrays."""
+"""`record` advises about objects without a recorded allocation, and about elements of arrays."""
 
 from __future__ import annotations
 
