@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -195,7 +196,8 @@ def test_the_recipe_for_ctest_runs(made: Path, tmp_path: Path, name: str, passes
     (at / "server.c").write_text(f"#define {name}\n{source}", encoding="utf-8")
     (at / "CMakeLists.txt").write_text(block("cmake", "add_test"), encoding="utf-8")
     command = tmp_path / "schedshard"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n', encoding="ascii")
+    python = shlex.quote(sys.executable)
+    command.write_text(f'#!/bin/sh\nexec {python} -m cli "$@"\n', encoding="ascii")
     command.chmod(0o755)
     env = {
         **os.environ, "PYTHONPATH": str(ROOT), "CC": "gcc",
