@@ -283,7 +283,7 @@ def main(arguments: Sequence[str]) -> None:
     for row in () if "--page" in arguments else made:
         known[row["name"]] = row
         PREDICTED.write_text(text_of(list(known.values())), encoding="utf-8")
-    wholes = read_whole(data, {"predicted": list(known.values())})
+    wholes = read_whole(data, tomllib.loads(PREDICTED.read_text(encoding="utf-8")))  # as rounded
     for path in PAGES:
         page = page_with(path.read_text(encoding="utf-8"), data, wholes)
         path.write_text(page, encoding="utf-8")
