@@ -72,6 +72,7 @@ static int work(int (*call)(void), unsigned int cpu, unsigned int processes, uns
 		unsigned int *arrived)
 {
 	unsigned int *stop = &arrived[64 / sizeof(*arrived)]; /* in a line of its own */
+	int failed = 0;
 
 	if (stay_on(cpu))
 		return 1;
@@ -88,15 +89,16 @@ static int work(int (*call)(void), unsigned int cpu, unsigned int processes, uns
 	}
 	meet(arrived, processes);
 	for (unsigned long i = 0; cpu ? !__atomic_load_n(stop, __ATOMIC_RELAXED) : i < times; i++) {
-		if (call())
-			return 1;
+		failed = call();
+		if (failed)
+			break;
 		c2c_operation();
 	}
 	if (cpu == 0) {
 		c2c_close();
 		__atomic_store_n(stop, 1, __ATOMIC_RELAXED);
 	}
-	return 0;
+	return failed ? 1 : 0;
 }
 
 int main(int argc, char **argv)
