@@ -20,6 +20,7 @@ from model.run.whole import (
     read_whole,
     score,
     whole_sentence,
+    whole_validation,
 )  # fmt: skip
 
 DATA = tomllib.loads(PAIRS.read_text(encoding="utf-8"))
@@ -83,6 +84,8 @@ def test_every_pair_with_a_program_was_predicted() -> None:
     assert names == {pair["name"] for pair in DATA["pair"]}
     guests = {whole.name for whole in known_whole() if "guest" in whole.predicted}
     assert guests == {pair["name"] for pair in DATA["kernel"] if "compare" in pair}
+    # Four pairs do not show that guests err less than other programs in the emulator.
+    assert whole_validation("guest")["factor"] >= whole_validation("emulator")["factor"]
     assert "sign right in" in whole_sentence()
 
 
