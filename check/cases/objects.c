@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Makes plans and maps whose headers and tables are constant: the explorer reports each later store
+ * Makes plans and maps whose headers and tables are constant. The explorer reports each later store
  * to their cache lines. core/ makes no such store, because the words of shards and summaries are on
  * other cache lines.
  */

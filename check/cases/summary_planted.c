@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Tests the real summary without one of two barriers; meson.build compiles this file for each.
- * core/ is unchanged: the barrier is missing in the port.h that one part of core/ is compiled
- * against (port_nobarrier/):
+ * core/ is unchanged. The port.h against which one part of core/ is compiled lacks the barrier
+ * (port_nobarrier/):
  *
  *   C3   shard_summary_clean(): between clearing "occupied" and reading the line again
  *   S2   shard_summary_note(): between setting the bit and reading the summary

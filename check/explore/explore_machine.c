@@ -3,9 +3,9 @@
  * Why every execution is one of the modelled machine. A program runs on its fiber until its next
  * access to shared memory (a sim_*() function in explore_program.c). The program records the access
  * and switches to the scheduler. Only x_step() performs operations, one at a time. So memory
- * changes only at steps, and only their order is nondeterministic. x_machine_reset() restores every
- * byte that a program can have changed (the arena; bodies share no other memory, see
- * explore_case.h) and restarts the fibers. The same choices then give the same execution.
+ * changes only at steps, and only their order is nondeterministic. x_machine_reset() restores the
+ * arena, because bodies share no other memory (see explore_case.h), and restarts the fibers. The
+ * same choices then give the same execution.
  *
  * The compiled code performs non-atomic accesses itself, after the hook returns and before its next
  * hook. These accesses still behave as on the machine. While the fiber runs, a plain load finds in

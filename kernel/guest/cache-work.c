@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * cache-work forks COUNT: makes COUNT children that end at once, and then COUNT children that
+ * cache-work forks COUNT: makes COUNT children that end at once. Then it makes COUNT children that
  * first execute this program.
  * cache-work threads PROCESSES THREADS SECONDS: makes processes whose threads spin, so that the
  * scheduler scans each process in every epoch.

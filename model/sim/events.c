@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why slots never mix two rounds of the wheel: an event enters it only if its slot number is less
- * than WHEEL_SLOTS ahead of the slot of the event popped last. No event is before that one. So if
+ * Why slots never mix two rounds of the wheel: an event enters it only if its slot number is near
+ * that of the event popped last, less than WHEEL_SLOTS ahead. No event is before that one. So if
  * two events of the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
  */
 #include "events.h"

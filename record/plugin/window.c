@@ -7,8 +7,8 @@
  * says that it is partial. The window closes then, and the model gets GRACE_MS to process the rest.
  *
  * While the window is open the guest's time is the model's (guest_clock.h). While all CPUs are
- * idle, that time advances to the next timer when nothing has happened for SETTLED_NS, because a
- * timer that was just due, and its interrupt, take time on the host but none in the guest.
+ * idle, that time advances to the next timer when nothing has happened for SETTLED_NS. The reason
+ * for the wait: a timer that was just due takes time on the host, but none in the guest.
  *
  * A CPU that was idle when the window opened has no item that says so. The model learns it when it
  * requests that CPU's first item and finds none.

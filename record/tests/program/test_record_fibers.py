@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`record` works on stacks that a program makes for itself, with no room to spare."""
+"""`record` works on stacks that a program makes for itself, each with just enough room."""
 
 from __future__ import annotations
 
