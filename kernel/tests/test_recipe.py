@@ -144,3 +144,18 @@ def test_the_projects_own_series_has_the_same_variants_on_every_linux() -> None:
     for linux in bases:
         recipe = load_recipe(layout_for(linux))
         assert {"stock", "shard", "broken-store"} <= {variant.name for variant in recipe.variants}
+
+
+def test_files_of_the_project_have_the_texts_that_steps_replace() -> None:
+    _, bases = load_bases(Layout())
+    for layout in map(layout_for, bases):
+        recipe = load_recipe(layout)
+        for variant in recipe.variants:
+            files: dict[str, str] = {}
+            for step in recipe.steps_of(variant):
+                files |= {path: (layout.project / source).read_text() for source, path in step.copy}
+                overlay = layout.inputs / "overlay"
+                files |= {path: (overlay / path).read_text() for path in step.overlay}
+                for swap in step.replace:
+                    assert files[swap.file].count(swap.text) == swap.sites, (variant.name, swap)
+                    files[swap.file] = files[swap.file].replace(swap.text, swap.by)
