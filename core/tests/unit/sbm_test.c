@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Tests single cases of the sharded bitmap. */
 #include "sbm.h"
-#include "sbm_both.h"
 #include "shapes.h"
 #include "test.h"
+
+/* 8 shards of 2 CPUs: many leaves, most of them empty. */
+static const struct shape small_leaves = { .name = "8 x 2", 1, 1, 8, 1, 2, 1, .adjacent = true };
+
+/* Runs @test with and without a summary. */
+static void for_both(const struct shape *shape, void (*test)(struct sbm *b))
+{
+	struct shard_plan *plan = shape_plan(shape);
+
+	for (unsigned int flags = 0; flags <= SBM_SUMMARY; flags++) {
+		struct sbm *b = sbm_alloc(plan, flags);
+
+		CHECK(b);
+		test(b);
+		sbm_destroy(b);
+	}
+	shard_plan_free(plan);
+}
 
 static void check_walk(const struct sbm *b, const u32 *expected, u32 n)
 {
@@ -38,31 +55,6 @@ static void each_bit_is_in_its_line(void)
 	static const struct shape shape = { .name = "2 x 16", 2, 1, 1, 8, 2, 1 };
 
 	for_both(&shape, each_bit);
-}
-
-/* Positions on both sides of the start in the start's own word, each visited once. */
-static void wrap_in_a_word(struct sbm *b)
-{
-	for (u32 cpu = 0; cpu < 64; cpu++)
-		sbm_set(b, cpu);
-	for (u32 start = 0; start < 64; start++) {
-		u64 seen = 0;
-		u32 cpu;
-
-		sbm_for_each_cpu_wrap(cpu, it, b, start) {
-			CHECK(!(seen & 1ull << cpu));
-			CHECK(seen || cpu == start);
-			seen |= 1ull << cpu;
-		}
-		CHECK_EQ(seen, ~0ull);
-	}
-}
-
-static void wrap_around_one_word_visits_each_cpu_once(void)
-{
-	static const struct shape shape = { .name = "64 in one", 1, 1, 1, 32, 2, 1 };
-
-	for_both(&shape, wrap_in_a_word);
 }
 
 static void clear_while_walking(struct sbm *b)
@@ -196,7 +188,6 @@ static void no_memory_leaves_nothing_behind(void)
 
 #define TESTS(TEST)                                          \
 	TEST(each_bit_is_in_its_line)                        \
-	TEST(wrap_around_one_word_visits_each_cpu_once)      \
 	TEST(walk_sees_one_snapshot_of_each_word)            \
 	TEST(summary_is_cleaned_by_searches)                 \
 	TEST(shard_that_is_being_cleaned_counts_as_occupied) \
