@@ -3,8 +3,6 @@
 #include "apart.h"
 #include "../create.c" /* NOLINT(bugprone-suspicious-include) */
 
-#define MAX_CPUS 512 /* of any tree here but those of one line */
-
 /* Two LLCs of four CPUs; number 5 is not a CPU. */
 static const char two_llcs[] = "cpu/possible=0-4,6-8\n"
 			       "cpu/cpu{0-4,6-8}/topology/physical_package_id=0\n"
@@ -182,30 +180,6 @@ static void each_structure_has_its_cap(void)
 	same = NULL;
 	CHECK_EQ(shard_plan_here_cap(65, &same, &err), -EINVAL);
 	CHECK(!same && strstr(err.text, "1 to 64"));
-}
-
-/* Slots have a line per core: one CPU per line, or two where a core has two threads. */
-static void a_line_for_each_core(void)
-{
-	const struct shard_plan *plan;
-	struct slot_set *slots;
-
-	write_tree(two_llcs);
-	for (u32 i = 0; i < 8; i += 2) {
-		static const char *const cores[] = { "0-1", "2-3", "4,6", "7-8" };
-		char text[100];
-
-		snprintf(text, sizeof(text), "cpu/cpu{%s}/topology/core_cpus_list=%s\n",
-			 cores[i / 2], cores[i / 2]);
-		write_tree(text);
-	}
-	slots = slot_set_create(8);
-	tree_remove(root);
-	CHECK(slots);
-	CHECK_EQ(slots->plan->nr_shards, 4);
-	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK_EQ(plan->nr_shards, 2);
-	slot_set_destroy(slots);
 }
 
 #define SINGLE 32 /* CPUs 0 to 31 have a core each; CPUs 32 and 33 share one */
@@ -492,104 +466,12 @@ static void running_on_a_listed_cpu(void)
 	CHECK_EQ(shard_this_cpu(), (u32)cpu);
 }
 
-/* Writes the tree of a machine. */
-static void write_shape(const struct shape *shape)
+int main(void)
 {
-	u32 nr_cpus;
-	struct shard_cpu *cpus = shape_cpus(shape, &nr_cpus);
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	CHECK(out && nr_cpus <= MAX_CPUS);
-	tree_print_records(out, cpus, nr_cpus);
-	CHECK_EQ(fclose(out), 0);
-	write_tree(text);
-	free(text);
-	free(cpus);
-}
-
-/* A set and a counter, with what they are compared with. */
-struct pair {
-	struct sbm *set;
-	struct shard_counter *counter;
-	bool in_set[MAX_CPUS];
-	s64 count;
-};
-
-static void check_walk(const struct pair *t)
-{
-	const struct shard_plan *plan = t->set->plan;
-	bool walked[MAX_CPUS] = { false };
-	u32 cpu;
-
-	sbm_for_each_cpu(cpu, it, t->set) {
-		CHECK(!walked[cpu]);
-		walked[cpu] = true;
-	}
-	for (cpu = 0; cpu < plan->nr_cpus; cpu++)
-		CHECK_EQ(walked[cpu], t->in_set[cpu]);
-	CHECK_EQ(shard_counter_sum(t->counter), t->count);
-}
-
-static void random_steps(void)
-{
-	static struct pair t;
-	const struct shard_plan *plan;
-	u64 rng = test_state.seed;
-
-	t.set = sbm_create();
-	t.counter = shard_counter_create();
-	CHECK(t.set && t.counter);
-	plan = t.set->plan;
-	for (u32 step = 0; step < 20000; step++) {
-		u32 cpu = plan->idx_to_cpu[test_below(&rng, plan->nr_possible)];
-		s64 n = (s64)test_below(&rng, 1000) - 500;
-
-		test_state.step = step;
-		switch (test_below(&rng, 3)) {
-		case 0:
-			sbm_set(t.set, cpu);
-			t.in_set[cpu] = true;
-			break;
-		case 1:
-			sbm_clear(t.set, cpu);
-			t.in_set[cpu] = false;
-			break;
-		default:
-			shard_counter_add(t.counter, cpu, n);
-			t.count += n;
-		}
-		CHECK_EQ(sbm_test(t.set, cpu), t.in_set[cpu]);
-		if (step % 64 == 0)
-			check_walk(&t);
-	}
-	sbm_destroy(t.set);
-	shard_counter_destroy(t.counter);
-}
-
-static const struct shape random_shapes[] = {
-	{ .name = "one CPU", 1, 1, 1, 1, 1, 1 },
-	{ .name = "two nodes", 2, 1, 3, 5, 2, 1 },
-	{ .name = "holes", 2, 1, 3, 5, 2, 1, .hole = 3 },
-	{ .name = "LLC in two nodes", 2, 2, 1, 60, 2, 1, .llc_nodes = 2 },
-	{ .name = "no cache information", 2, 2, 4, 4, 2, 1, .hidden = NO_LLC | NO_L2 },
-};
-
-static void random_on_shape(void)
-{
-	write_shape(&random_shapes[test_state.step]);
-	random_steps();
-}
-
-int main(int argc, char **argv)
-{
-	test_state.start = test_seed(argc, argv);
 	RUN_APART(first_use);
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
 	RUN_APART(each_structure_has_its_cap);
-	RUN_APART(a_line_for_each_core);
 	RUN_APART(a_line_for_each_core_of_any_size);
 	RUN_APART(allowed_cpus_of_one_core);
 	RUN_APART(allowed_cpus_of_two_cores);
@@ -603,6 +485,5 @@ int main(int argc, char **argv)
 	RUN_APART(no_memory);
 	RUN_APART(running_on_an_unlisted_cpu);
 	RUN_APART(running_on_a_listed_cpu);
-	RUN_APART_ON(random_shapes, random_on_shape);
 	return test_done();
 }
