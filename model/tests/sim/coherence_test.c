@@ -14,18 +14,13 @@
 /* @owner modifies a line of home node @home. Returns how long a later access of @other takes. */
 static uint64_t transfer(uint32_t owner, uint32_t other, int home, enum step_kind kind)
 {
-	struct step first = { .kind = STEP_ADD }, second = { .kind = kind, .at = FAR };
-	struct script a = { &first, 1 }, b = { &second, 1 };
-	uint64_t took;
+	struct step first[] = { { .kind = STEP_ADD } }, second[] = { { .kind = kind, .at = FAR } };
 
 	toy_begin("", 1);
-	first.addr = second.addr = arena_alloc(64, home, "line", NULL);
-	sim_spawn(owner, toy_body, &a, 0);
-	sim_spawn(other, toy_body, &b, 0);
-	sim_run();
-	took = second.took;
+	first[0].addr = second[0].addr = arena_alloc(64, home, "line", NULL);
+	TOY_PLAY(SCRIPT(owner, first), SCRIPT(other, second));
 	toy_end();
-	return took;
+	return second[0].took;
 }
 
 static void transfers_take_what_the_machine_file_says(void)
@@ -51,14 +46,9 @@ static void hits_and_cold_misses(void)
 		{ .kind = STEP_STORE, .at = 3 * FAR },
 		{ .kind = STEP_FENCE, .at = 4 * FAR },
 	};
-	struct script script = { s, 5 };
 
 	toy_begin("", 1);
-	for (int i = 0; i < 4; i++)
-		s[i].addr = arena_alloc(64, 0, "line", NULL);
-	s[1].addr = s[2].addr = s[3].addr = s[0].addr;
-	sim_spawn(0, toy_body, &script, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s));
 	CHECK(s[0].took >= 80 * NS && s[0].took < 130 * NS); /* memory + a request leg + the load */
 	CHECK_EQ(s[1].took, 4 * NS);
 	CHECK_EQ(s[2].took, 15 * NS); /* the first reader got the line exclusively */
@@ -70,22 +60,13 @@ static void hits_and_cold_misses(void)
 static void readers_share_until_a_write(void)
 {
 	struct step w[] = { { .kind = STEP_ADD }, { .kind = STEP_ADD, .at = 4 * FAR } };
-	struct step r[4][2] = {
+	struct step r[2][2] = {
 		{ { .kind = STEP_LOAD, .at = FAR }, { .kind = STEP_LOAD, .at = 2 * FAR } },
 		{ { .kind = STEP_LOAD, .at = FAR }, { .kind = STEP_LOAD, .at = 5 * FAR } }
 	};
-	struct script ws = { w, 2 }, rs[2] = { { r[0], 2 }, { r[1], 2 } };
-	uint64_t *line;
 
 	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	w[0].addr = w[1].addr = line;
-	for (int i = 0; i < 2; i++)
-		r[i][0].addr = r[i][1].addr = line;
-	sim_spawn(0, toy_body, &ws, 0);
-	sim_spawn(2, toy_body, &rs[0], 0);
-	sim_spawn(4, toy_body, &rs[1], 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, w), SCRIPT(2, r[0]), SCRIPT(4, r[1]));
 	CHECK(r[0][0].took > 90 * NS);
 	CHECK_EQ(r[0][1].took, 4 * NS); /* its own copy */
 	CHECK(w[1].took > 100 * NS);	/* invalidates both copies, one in the other package */
@@ -104,18 +85,17 @@ static struct hammered hammer(const char *protocol, uint64_t seed)
 	struct hammered h = { 0 };
 	struct step s[16];
 	struct script script[16];
-	uint64_t *line;
+	struct played p;
 
 	toy_begin(protocol, seed);
-	line = arena_alloc(64, 0, "line", NULL);
 	for (uint32_t i = 0; i < 16; i++) {
-		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .addr = line, .n = 200 };
-		script[i] = (struct script){ &s[i], 1 };
+		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .n = 200 };
 		/* CPUs of the two packages in turn: 0, 4, 8, 12, 1, ... */
-		sim_spawn(i, toy_body, &script[i], i % 4 * 4 + i / 4);
+		script[i] = (struct script){ i, &s[i], 1, i % 4 * 4 + i / 4 };
 	}
-	h.total = sim_run();
-	CHECK_EQ(*line, 16 * 200);
+	p = toy_play(script, 16);
+	h.total = p.took;
+	CHECK_EQ(*p.line, 16 * 200);
 	for (uint32_t i = 0; i < sim_stats()->n; i++)
 		if (stats_record(sim_stats(), i)->load_max > h.longest)
 			h.longest = stats_record(sim_stats(), i)->load_max;
@@ -147,17 +127,13 @@ static void same_seed_same_result(void)
 /* CPUs @a and @b alternate on a line: by an add at their turn, or after a load. */
 static uint64_t turn(const char *protocol, uint32_t a, uint32_t b, bool load_first)
 {
-	struct step s[2] = { { .kind = load_first ? STEP_TURNS_LOAD : STEP_TURNS, .n = 200 } };
-	struct script script[2] = { { &s[0], 1 }, { &s[1], 1 } };
+	enum step_kind kind = load_first ? STEP_TURNS_LOAD : STEP_TURNS;
+	struct step even[] = { { .kind = kind, .n = 200 } };
+	struct step odd[] = { { .kind = kind, .n = 200, .odd = true } };
 	uint64_t total;
 
 	toy_begin(protocol, 1);
-	s[1] = s[0];
-	s[0].addr = s[1].addr = arena_alloc(64, 0, "line", NULL);
-	s[1].odd = true;
-	sim_spawn(a, toy_body, &script[0], 0);
-	sim_spawn(b, toy_body, &script[1], 0);
-	total = sim_run();
+	total = TOY_PLAY(SCRIPT(a, even), SCRIPT(b, odd)).took;
 	toy_end();
 	return total / 400;
 }
@@ -186,20 +162,16 @@ static void loads_do_not_wait_for_the_round(void)
 {
 	struct step s[9] = { 0 };
 	struct script script[9];
-	uint64_t *line;
 
 	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
 	for (uint32_t i = 0; i < 8; i++) {
 		/* The four cores of package 0 and their siblings. */
-		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .addr = line, .n = 2000 };
-		script[i] = (struct script){ &s[i], 1 };
-		sim_spawn(i < 4 ? i : i + 4, toy_body, &script[i], i);
+		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .n = 2000 };
+		script[i] = (struct script){ i < 4 ? i : i + 4, &s[i], 1, i };
 	}
-	s[8] = (struct step){ .kind = STEP_LOAD, .addr = line, .at = 10 * FAR };
-	script[8] = (struct script){ &s[8], 1 };
-	sim_spawn(4, toy_body, &script[8], 0);
-	sim_run();
+	s[8] = (struct step){ .kind = STEP_LOAD, .at = 10 * FAR };
+	script[8] = (struct script){ 4, &s[8], 1, 0 };
+	toy_play(script, 9);
 	toy_end();
 	/* The load takes its own transfer, and waits for at most two others. */
 	CHECK(s[8].took >= 300 * NS && s[8].took < 600 * NS);
@@ -213,16 +185,14 @@ static void siblings_gain_nothing(void)
 	struct script script[8];
 
 	for (int siblings = 0; siblings < 2; siblings++) {
-		uint64_t *line;
+		uint32_t n = 4u + 4u * (uint32_t)siblings;
 
 		toy_begin("", 1);
-		line = arena_alloc(64, 0, "line", NULL);
-		for (uint32_t i = 0; i < 4u + 4u * siblings; i++) {
-			s[i] = (struct step){ .kind = STEP_LOOP_ADD, .addr = line, .n = 500 };
-			script[i] = (struct script){ &s[i], 1 };
-			sim_spawn(i < 4 ? i : i + 4, toy_body, &script[i], i);
+		for (uint32_t i = 0; i < n; i++) {
+			s[i] = (struct step){ .kind = STEP_LOOP_ADD, .n = 500 };
+			script[i] = (struct script){ i < 4 ? i : i + 4, &s[i], 1, i };
 		}
-		*(siblings ? &both : &alone) = sim_run() / (2000 * (1u + siblings));
+		*(siblings ? &both : &alone) = toy_play(script, n).took / (500 * n);
 		toy_end();
 	}
 	CHECK(within(both, alone, 25));
@@ -235,11 +205,11 @@ static uint64_t table_and_counter(bool constant)
 {
 	static struct step step[16][2 * ROUNDS];
 	struct script script[16];
-	uint64_t *table, *counter, took = 0;
+	struct played p;
+	uint64_t *table;
 
 	toy_begin("", 1);
 	table = arena_alloc(sizeof(*table), 0, "table", NULL);
-	counter = arena_alloc(sizeof(*counter), 0, "counter", NULL);
 	if (constant)
 		arena_constant(table, sizeof(*table));
 	for (uint32_t cpu = 0; cpu < 16; cpu++) {
@@ -247,18 +217,17 @@ static uint64_t table_and_counter(bool constant)
 			uint64_t at = FAR + (i * 331 + cpu * 17) * NS;
 
 			step[cpu][2 * i] = (struct step){ at, STEP_LOAD, .addr = table };
-			step[cpu][2 * i + 1] = (struct step){ at, STEP_ADD, .addr = counter };
+			step[cpu][2 * i + 1] = (struct step){ .at = at, .kind = STEP_ADD };
 		}
-		script[cpu] = (struct script){ step[cpu], 2 * ROUNDS };
-		sim_spawn(cpu, toy_body, &script[cpu], 0);
+		script[cpu] = SCRIPT(cpu, step[cpu]);
 	}
-	took = sim_run();
+	p = toy_play(script, 16);
 	for (uint32_t cpu = 0; cpu < 16; cpu++)
 		for (uint32_t i = 0; i < 2 * ROUNDS; i++)
-			took = took * 31 + step[cpu][i].took;
-	CHECK_EQ(*counter, 16 * ROUNDS);
+			p.took = p.took * 31 + step[cpu][i].took;
+	CHECK_EQ(*p.line, 16 * ROUNDS);
 	toy_end();
-	return took;
+	return p.took;
 }
 
 static void what_is_constant_takes_as_long(void)
@@ -269,7 +238,6 @@ static void what_is_constant_takes_as_long(void)
 static void writing_what_is_constant_ends_the_program(void)
 {
 	struct step s[] = { { .kind = STEP_LOAD }, { .kind = STEP_STORE, .at = FAR } };
-	struct script script = { s, 2 };
 	int status;
 	pid_t child;
 
@@ -280,8 +248,7 @@ static void writing_what_is_constant_ends_the_program(void)
 		toy_begin("", 1);
 		s[0].addr = s[1].addr = arena_alloc(64, 0, "table", NULL);
 		arena_constant(s[0].addr, 64);
-		sim_spawn(0, toy_body, &script, 0);
-		sim_run();
+		TOY_PLAY(SCRIPT(0, s));
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);

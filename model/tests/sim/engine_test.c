@@ -12,17 +12,13 @@
 
 static void plain_stores_do_not_wait_but_fences_do(void)
 {
-	struct step owner = { .kind = STEP_ADD };
+	struct step owner[] = { { .kind = STEP_ADD } };
 	struct step s[] = { { .kind = STEP_STORE, .at = FAR },
 			    { .kind = STEP_LOAD },
 			    { .kind = STEP_FENCE } };
-	struct script a = { &owner, 1 }, b = { s, 3 };
 
 	toy_begin("", 1);
-	owner.addr = s[0].addr = s[1].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(4, toy_body, &b, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, owner), SCRIPT(4, s));
 	CHECK_EQ(s[0].took, 1 * NS); /* into the buffer */
 	CHECK_EQ(s[1].took, 4 * NS); /* forwarded from there */
 	/* The line comes 300 after the store, which then takes 1; the fence 12 more. */
@@ -30,10 +26,10 @@ static void plain_stores_do_not_wait_but_fences_do(void)
 	toy_end();
 }
 
-/* CPUs 4 and 5 have copies when CPU 0 stores. CPU 5 reads the old value until its copy is gone. */
+/* CPUs 4 and 5 have copies of 7 when CPU 0 stores 1. CPU 5 reads 7 until its copy is gone. */
 static void stores_are_seen_when_they_leave_the_buffer(void)
 {
-	struct step own[] = { { .kind = STEP_ADD } };
+	struct step own[] = { { .kind = STEP_LOOP_ADD, .n = 7 } };
 	struct step w[] = {
 		{ .kind = STEP_STORE, .at = FAR },
 		{ .kind = STEP_LOAD },
@@ -48,21 +44,10 @@ static void stores_are_seen_when_they_leave_the_buffer(void)
 		{ .kind = STEP_PLAIN_LOAD, .at = FAR + 70 * NS },
 		{ .kind = STEP_LOAD, .at = 2 * FAR },
 	};
-	struct script owner = { own, 1 }, writer = { w, 5 }, reader = { r, 5 };
-	uint64_t *line;
+	struct played p;
 
 	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	own[0].addr = line;
-	for (int i = 0; i < 5; i++)
-		w[i].addr = line;
-	for (int i = 0; i < 5; i++)
-		r[i].addr = line;
-	*line = 6; /* the owner adds 1 */
-	sim_spawn(4, toy_body, &owner, 0);
-	sim_spawn(0, toy_body, &writer, 0);
-	sim_spawn(5, toy_body, &reader, 0);
-	sim_run();
+	p = TOY_PLAY(SCRIPT(4, own), SCRIPT(0, w), SCRIPT(5, r));
 	CHECK_EQ(w[1].n, 1); /* from its own buffer */
 	CHECK_EQ(w[2].n, 1);
 	CHECK_EQ(w[4].n, 1);
@@ -71,7 +56,7 @@ static void stores_are_seen_when_they_leave_the_buffer(void)
 	CHECK_EQ(r[2].n, 1); /* an observer sees everything */
 	CHECK_EQ(r[3].n, 7); /* the observation has changed nothing */
 	CHECK_EQ(r[4].n, 1);
-	CHECK_EQ(*line, 1);
+	CHECK_EQ(*p.line, 1);
 	toy_end();
 }
 
@@ -87,21 +72,14 @@ static void own_stores_are_in_order(void)
 		{ .kind = STEP_STORE },
 		{ .kind = STEP_LOAD },
 	};
-	struct script owner = { own, 1 }, writer = { w, 6 };
-	uint64_t *line;
+	struct played p;
 
 	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	own[0].addr = line;
-	for (int i = 0; i < 6; i++)
-		w[i].addr = line;
-	sim_spawn(4, toy_body, &owner, 0);
-	sim_spawn(0, toy_body, &writer, 0);
-	sim_run();
+	p = TOY_PLAY(SCRIPT(4, own), SCRIPT(0, w));
 	CHECK_EQ(w[1].n, 1);
 	CHECK_EQ(w[3].n, 2);
 	CHECK_EQ(w[5].n, 1);
-	CHECK_EQ(*line, 1); /* stores leave the buffer after the body has returned */
+	CHECK_EQ(*p.line, 1); /* stores leave the buffer after the body has returned */
 	toy_end();
 }
 
@@ -126,7 +104,6 @@ static void who_spins_on_an_own_store_waits(void)
 static void full_store_buffer_stalls(void)
 {
 	struct step owner[6], s[6];
-	struct script a = { owner, 6 }, b = { s, 6 };
 
 	memset(owner, 0, sizeof(owner));
 	memset(s, 0, sizeof(s));
@@ -137,9 +114,7 @@ static void full_store_buffer_stalls(void)
 		s[i].at = i ? 0 : FAR;
 		owner[i].addr = s[i].addr = arena_alloc(64, 0, "line", NULL);
 	}
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(4, toy_body, &b, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, owner), SCRIPT(4, s));
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(s[i].took, 1 * NS); /* four entries */
 	CHECK(s[4].took > 250 * NS);	     /* the fifth waits for the first one's line */
@@ -148,19 +123,15 @@ static void full_store_buffer_stalls(void)
 
 static void statistics_tell_local_from_remote(void)
 {
-	struct step s[3] = { { .kind = STEP_ADD },
-			     { .kind = STEP_ADD, .at = FAR },
-			     { .kind = STEP_LOAD, .at = 2 * FAR } };
-	struct script script[3] = { { &s[0], 1 }, { &s[1], 1 }, { &s[2], 1 } };
+	struct step first[] = { { .kind = STEP_ADD } };
+	struct step near[] = { { .kind = STEP_ADD, .at = FAR } };
+	struct step far[] = { { .kind = STEP_LOAD, .at = 2 * FAR } };
 	uint64_t local = 0, remote = 0, loads = 0, stores = 0;
 	const struct stats *st;
 
 	toy_begin("", 1);
-	s[0].addr = s[1].addr = s[2].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &script[0], 0);
-	sim_spawn(2, toy_body, &script[1], 0); /* same package, modified by CPU 0: local HITM */
-	sim_spawn(4, toy_body, &script[2], 0); /* other package, modified by CPU 2: remote HITM */
-	sim_run();
+	/* CPU 2 is in the package of CPU 0: local HITM. CPU 4 is in the other one: remote HITM. */
+	TOY_PLAY(SCRIPT(0, first), SCRIPT(2, near), SCRIPT(4, far));
 	st = sim_stats();
 	for (uint32_t i = 0; i < st->n; i++) {
 		local += stats_record(st, i)->hitm_local;
@@ -188,12 +159,9 @@ static void interrupts_end_computing(void)
 	};
 	struct step irq[] = { { .kind = STEP_INTERRUPT, .n = 0, .at = FAR },
 			      { .kind = STEP_INTERRUPT, .n = 0, .at = 2 * FAR } };
-	struct script a = { s, 4 }, b = { irq, 2 };
 
 	toy_begin("", 1);
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(1, toy_body, &b, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s), SCRIPT(1, irq));
 	CHECK_EQ(s[0].took, 50 * NS);
 	CHECK_EQ(s[1].took, FAR + 1 * NS - 50 * NS);
 	CHECK_EQ(s[2].took, FAR / 2);

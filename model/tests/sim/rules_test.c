@@ -14,19 +14,17 @@ static uint64_t additions(const char *protocol, uint32_t n, uint64_t times)
 {
 	struct step s[4];
 	struct script script[4];
-	uint64_t *line, took;
+	struct played p;
 
 	toy_begin(protocol, 1);
-	line = arena_alloc(64, 0, "line", NULL);
 	for (uint32_t i = 0; i < n; i++) {
-		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .addr = line, .n = times };
-		script[i] = (struct script){ &s[i], 1 };
-		sim_spawn(i, toy_body, &script[i], i);
+		s[i] = (struct step){ .kind = STEP_LOOP_ADD, .n = times };
+		script[i] = (struct script){ i, &s[i], 1, i };
 	}
-	took = sim_run() / NS / (n * times);
-	CHECK_EQ(*line, n * times);
+	p = toy_play(script, n);
+	CHECK_EQ(*p.line, n * times);
 	toy_end();
-	return took;
+	return p.took / NS / (n * times);
 }
 
 static void the_home_executes_far_additions(void)
@@ -44,18 +42,12 @@ static void the_home_executes_far_additions(void)
 /* Returns the nanoseconds that two cores take for turns by compare-and-swap. */
 static uint64_t turns(const char *protocol)
 {
-	struct step s[2];
-	struct script script[2];
-	uint64_t *line, took;
+	struct step even[] = { { .kind = STEP_TURNS, .n = 50 } };
+	struct step odd[] = { { .kind = STEP_TURNS, .n = 50, .odd = true } };
+	uint64_t took;
 
 	toy_begin(protocol, 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	for (uint32_t i = 0; i < 2; i++) {
-		s[i] = (struct step){ .kind = STEP_TURNS, .addr = line, .n = 50, .odd = i };
-		script[i] = (struct script){ &s[i], 1 };
-		sim_spawn(2 * i, toy_body, &script[i], 0);
-	}
-	took = sim_run() / NS;
+	took = TOY_PLAY(SCRIPT(0, even), SCRIPT(2, odd)).took / NS;
 	toy_end();
 	return took;
 }
@@ -68,21 +60,14 @@ static void compare_and_swap_moves_the_line(void)
 /* After far additions a load finds the line in the home's cache, not in memory. */
 static void the_home_keeps_what_it_executed(void)
 {
-	struct step add[2] = { { .kind = STEP_LOOP_ADD, .n = 50 },
-			       { .kind = STEP_LOOP_ADD, .n = 50 } };
-	struct step load = { .kind = STEP_LOAD, .at = 20 * FAR };
-	struct script a = { &add[0], 1 }, b = { &add[1], 1 }, c = { &load, 1 };
-	uint64_t *line;
+	struct step a[] = { { .kind = STEP_LOOP_ADD, .n = 50 } };
+	struct step b[] = { { .kind = STEP_LOOP_ADD, .n = 50 } };
+	struct step load[] = { { .kind = STEP_LOAD, .at = 20 * FAR } };
 
 	toy_begin("far_atomics = 1\nl3_hit_cycles = 10\n", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	add[0].addr = add[1].addr = load.addr = line;
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(2, toy_body, &b, 0);
-	sim_spawn(3, toy_body, &c, 0);
-	sim_run();
-	CHECK_EQ(load.n, 100);
-	CHECK(load.took < 80 * NS); /* latency_ns.memory */
+	TOY_PLAY(SCRIPT(0, a), SCRIPT(2, b), SCRIPT(3, load));
+	CHECK_EQ(load[0].n, 100);
+	CHECK(load[0].took < 80 * NS); /* latency_ns.memory */
 	toy_end();
 }
 
@@ -94,20 +79,13 @@ static uint64_t last_old_value(uint64_t *whole)
 {
 	struct step own[] = { { .kind = STEP_ADD } };
 	struct step w[] = { { .kind = STEP_LOAD, .at = FAR / 2 }, { .kind = STEP_ADD, .at = FAR } };
-	struct step r[101];
-	struct script owner = { own, 1 }, writer = { w, 2 }, reader = { r, 101 };
-	uint64_t *line, last = 0;
+	struct step r[101] = { { .kind = STEP_LOAD, .at = FAR / 2 } };
+	uint64_t last = 0;
 
 	toy_begin("", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	own[0].addr = w[0].addr = w[1].addr = line;
-	r[0] = (struct step){ .kind = STEP_LOAD, .addr = line, .at = FAR / 2 };
 	for (uint64_t i = 0; i < 100; i++)
-		r[1 + i] = (struct step){ .kind = STEP_LOAD, .addr = line, .at = FAR + i * 5 * NS };
-	sim_spawn(2, toy_body, &owner, 0);
-	sim_spawn(0, toy_body, &writer, 0);
-	sim_spawn(4, toy_body, &reader, 0);
-	sim_run();
+		r[1 + i] = (struct step){ .kind = STEP_LOAD, .at = FAR + i * 5 * NS };
+	TOY_PLAY(SCRIPT(2, own), SCRIPT(0, w), SCRIPT(4, r));
 	for (uint64_t i = 0; i < 100; i++)
 		if (r[1 + i].n == 1 && r[1 + i].took == 4 * NS)
 			last = i * 5;
@@ -131,12 +109,9 @@ static void a_load_waits_for_the_locked_operation_before_it(void)
 			    { .kind = STEP_ADD, .at = FAR },
 			    { .kind = STEP_LOAD },
 			    { .kind = STEP_LOAD } };
-	struct script script = { s, 4 };
 
 	toy_begin("after_locked_cycles = 9\n", 1);
-	s[0].addr = s[1].addr = s[2].addr = s[3].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &script, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s));
 	CHECK_EQ(s[1].took, 15 * NS);
 	CHECK_EQ(s[2].took, 13 * NS);
 	CHECK_EQ(s[3].took, 4 * NS);
@@ -149,15 +124,13 @@ static void a_load_of_the_own_store_is_forwarded(void)
 			    { .kind = STEP_STORE, .at = FAR },
 			    { .kind = STEP_LOAD },
 			    { .kind = STEP_LOAD } };
-	struct script script = { s, 4 };
 	uint64_t *line;
 
 	toy_begin("forward_cycles = 1\n", 1);
 	line = arena_alloc(64, 0, "line", NULL);
 	s[0].addr = s[1].addr = s[2].addr = line;
 	s[3].addr = line + 1;
-	sim_spawn(0, toy_body, &script, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s));
 	CHECK_EQ(s[2].took, 1 * NS);
 	CHECK_EQ(s[3].took, 4 * NS); /* another word */
 	toy_end();
@@ -167,16 +140,12 @@ static void a_load_of_the_own_store_is_forwarded(void)
 static void a_core_that_polls_its_own_store_takes_time(void)
 {
 	struct step s[202] = { { .kind = STEP_ADD }, { .kind = STEP_STORE, .at = FAR } };
-	struct script script = { s, 202 };
-	uint64_t *line, took = 0;
+	uint64_t took = 0;
 
 	toy_begin("forward_cycles = 0\n", 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	s[0].addr = s[1].addr = line;
 	for (int i = 2; i < 202; i++)
-		s[i] = (struct step){ .kind = STEP_LOAD, .addr = line };
-	sim_spawn(0, toy_body, &script, 0);
-	sim_run();
+		s[i].kind = STEP_LOAD;
+	TOY_PLAY(SCRIPT(0, s));
 	CHECK_EQ(s[2].took, 0);
 	for (int i = 2; i < 202; i++)
 		took += s[i].took;
@@ -189,13 +158,9 @@ static void a_store_does_not_wait_for_the_sibling(void)
 {
 	struct step first[] = { { .kind = STEP_ADD }, { .kind = STEP_LOAD, .at = 2 * FAR } };
 	struct step second[] = { { .kind = STEP_STORE, .at = FAR }, { .kind = STEP_FENCE } };
-	struct script a = { first, 2 }, b = { second, 2 };
 
 	toy_begin("smt_read_ns = 3\n", 1);
-	first[0].addr = first[1].addr = second[0].addr = arena_alloc(64, 0, "line", NULL);
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(8, toy_body, &b, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, first), SCRIPT(8, second));
 	CHECK_EQ(second[0].took + second[1].took, (1 + 12) * NS);
 	CHECK_EQ(first[1].n, 1);
 	CHECK_EQ(first[1].took, (10 + 3) * NS); /* latency_ns.smt, plus smt_read_ns */
@@ -211,20 +176,14 @@ static void a_store_leaves_before_the_sibling_has_its_turn(void)
 				{ .kind = STEP_FENCE } };
 	struct step second[] = { { .kind = STEP_ADD, .at = FAR },
 				 { .kind = STEP_ADD, .at = 2 * FAR + 30 * NS } };
-	struct script a = { first, 4 }, b = { second, 2 };
-	uint64_t *line;
+	struct played p;
 
 	toy_begin("", 1);
 	toy_model()->smt = 40 * NS; /* longer than a locked operation, as on Intel */
-	line = arena_alloc(64, 0, "line", NULL);
-	first[0].addr = first[1].addr = first[2].addr = line;
-	second[0].addr = second[1].addr = line;
-	sim_spawn(0, toy_body, &a, 0);
-	sim_spawn(8, toy_body, &b, 0);
-	sim_run();
+	p = TOY_PLAY(SCRIPT(0, first), SCRIPT(8, second));
 	CHECK_EQ(first[2].took + first[3].took, (1 + 12) * NS);
 	CHECK_EQ(second[1].took, (10 + 40) * NS);
-	CHECK_EQ(*line, 1 + 1); /* the store of 1 came first */
+	CHECK_EQ(*p.line, 1 + 1); /* the store of 1 came first */
 	toy_end();
 }
 
@@ -236,7 +195,6 @@ static uint64_t nine_stores(const char *protocol, bool two_lines, uint64_t *wait
 {
 	struct step own[] = { { .kind = STEP_ADD }, { .kind = STEP_ADD } };
 	struct step s[10];
-	struct script owner = { own, 2 }, writer = { s, 10 };
 	uint64_t *line[2];
 
 	toy_begin(protocol, 1);
@@ -246,9 +204,7 @@ static uint64_t nine_stores(const char *protocol, bool two_lines, uint64_t *wait
 		s[i] = (struct step){ .kind = STEP_STORE, .addr = line[two_lines && i % 2] };
 	s[0].at = FAR;
 	s[9] = (struct step){ .kind = STEP_FENCE };
-	sim_spawn(0, toy_body, &owner, 0);
-	sim_spawn(4, toy_body, &writer, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, own), SCRIPT(4, s));
 	*waited = 0;
 	for (int i = 0; i < 9; i++)
 		*waited += s[i].took > 1 * NS;
@@ -285,16 +241,11 @@ static void three_loads(const char *protocol, uint64_t took[3])
 			    { .kind = STEP_LOAD, .at = 2 * FAR + 1 * NS },
 			    { .kind = STEP_LOAD, .at = 2 * FAR + 2 * NS } };
 	struct script script[5];
-	uint64_t *line;
 
 	toy_begin(protocol, 1);
-	line = arena_alloc(64, 0, "line", NULL);
-	for (int i = 0; i < 5; i++) {
-		s[i].addr = line;
-		script[i] = (struct script){ &s[i], 1 };
-		sim_spawn(cpu[i], toy_body, &script[i], 0);
-	}
-	sim_run();
+	for (int i = 0; i < 5; i++)
+		script[i] = (struct script){ cpu[i], &s[i], 1, 0 };
+	toy_play(script, 5);
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(s[2 + i].n, 1);
 		took[i] = s[2 + i].took / NS;

@@ -49,16 +49,25 @@ enum step_kind {
 struct step {
 	uint64_t at; /* picoseconds; the CPU waits until then */
 	enum step_kind kind;
-	uint64_t *addr;
-	uint64_t n;    /* number of times: STEP_LOOP_ADD, STEP_TURNS; the value of a load */
-	bool odd;      /* STEP_TURNS: the second of the two */
-	uint64_t took; /* result: picoseconds */
+	uint64_t *addr; /* NULL: the line of the play */
+	uint64_t n;	/* number of times: STEP_LOOP_ADD, STEP_TURNS; the value of a load */
+	bool odd;	/* STEP_TURNS: the second of the two */
+	uint64_t took;	/* result: picoseconds */
 };
 
+/* A CPU's steps, the first of them at @start. */
 struct script {
+	uint32_t cpu;
 	struct step *step;
 	int n;
+	uint64_t start;
 };
+
+#define SCRIPT(cpu, steps)                                            \
+	(struct script)                                               \
+	{                                                             \
+		(cpu), (steps), sizeof(steps) / sizeof((steps)[0]), 0 \
+	}
 
 #define TOY_TURNS 20
 
@@ -79,6 +88,18 @@ int toy_run(void (*const *test)(void), unsigned int n);
 
 /* Its numbers may be changed before sim_run(). */
 struct model *toy_model(void);
+
+/* What a play left: its line, and when the last CPU ended, in picoseconds. */
+struct played {
+	uint64_t *line;
+	uint64_t took;
+};
+
+/* Runs scripts after toy_begin(), with one line at home on node 0. */
+#define TOY_PLAY(...)                              \
+	toy_play((struct script[]){ __VA_ARGS__ }, \
+		 sizeof((struct script[]){ __VA_ARGS__ }) / sizeof(struct script))
+struct played toy_play(struct script *script, size_t n);
 
 /* Runs a script; compiled with instrumentation. */
 void toy_body(uint32_t cpu, void *script);

@@ -34,23 +34,16 @@ static void waits_for_a_late_thread(void)
 
 static void swaps_in_vain(void)
 {
-	struct step s = { .kind = STEP_TURNS, .n = 1, .odd = true };
-	struct script script = { &s, 1 };
+	struct step s[] = { { .kind = STEP_TURNS, .n = 1, .odd = true } };
 
-	s.addr = arena_alloc(64, 0, "turn", NULL);
-	sim_spawn(0, toy_body, &script, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s));
 }
 
 static void sleeps_for_ever(void)
 {
-	struct step s = { .kind = STEP_COMPUTE }, none = { .kind = STEP_FENCE };
-	struct script script = { &s, 1 }, other = { &none, 1 };
+	struct step s[] = { { .kind = STEP_COMPUTE } }, none[] = { { .kind = STEP_FENCE } };
 
-	arena_alloc(64, 0, "not accessed", NULL);
-	sim_spawn(0, toy_body, &script, 0);
-	sim_spawn(1, toy_body, &other, 0);
-	sim_run();
+	TOY_PLAY(SCRIPT(0, s), SCRIPT(1, none));
 }
 
 /* Return the exit status of a simulation; @said receives what it says on stderr. */
@@ -92,7 +85,7 @@ int main(void)
 		  { "no simulated CPU makes progress", "; last miss: read turn, byte 0\n" } },
 		{ swaps_in_vain,
 		  1,
-		  { "no simulated CPU makes progress", "; last miss: wrote turn, byte 0\n" } },
+		  { "no simulated CPU makes progress", "; last miss: wrote line, byte 0\n" } },
 		{ sleeps_for_ever,
 		  1,
 		  { ": idle until an interrupt\n", "CPU 1 at 12.000 ns: returned\n" } },
