@@ -145,36 +145,6 @@ static void walk_of_nobody(void)
 	tear_down();
 }
 
-static bool above_12(u32 cpu, void *arg)
-{
-	return cpu > 12;
-}
-
-static bool never(u32 cpu, void *arg)
-{
-	return false;
-}
-
-/* A fitting CPU of a higher level is preferred to an unfit one, an unfit one to none. */
-static void fitness_before_level(void)
-{
-	unsigned long allowed = 0xfff0, found = 0;
-
-	set_up("16 CPUs");
-	for (u32 cpu = 0; cpu < 16; cpu++)
-		ops->set_level(rd, cpu, cpu < 8 ? 2 : 3);
-	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, NULL, NULL), 3);
-	CHECK_EQ(found, 0xf0);
-	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, above_12, NULL), 4);
-	CHECK_EQ(found, 0xe000);
-	CHECK_EQ(ops->find(rd, 3, 0, &allowed, &found, above_12, NULL), 3);
-	CHECK_EQ(found, 0xf0);
-	CHECK_EQ(ops->find(rd, 50, 0, &allowed, &found, never, NULL), 3);
-	CHECK_EQ(found, 0xf0);
-	CHECK_EQ(ops->find(rd, 2, 0, &allowed, &found, never, NULL), 0);
-	tear_down();
-}
-
 static void memory_runs_out(void)
 {
 	u32 allocations = 0;
@@ -202,7 +172,6 @@ int main(void)
 		RUN(shift_off_by_one);
 		RUN(unwrapped_walk);
 		RUN(walk_of_nobody);
-		RUN(fitness_before_level);
 		RUN(memory_runs_out);
 	}
 	return test_done();
