@@ -12,6 +12,7 @@ from pathlib import Path
 
 import doctor_alone
 import pytest
+import trial_alone
 
 from doctor_tree import Machine, tar
 from test_doctor_predict import big
@@ -57,15 +58,23 @@ def call(*argv: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-def test_an_older_python_gets_one_line(tmp_path: Path) -> None:
-    """On RHEL 8, whose Python is 3.6, the program imports none of its modules before it refuses."""
-    (tmp_path / "main.py").write_text(
-        f"import sys\nsys.version_info = (3, 6, 8)\nexec({doctor_alone.MAIN!r})\n"
-    )
+@pytest.mark.parametrize(
+    ("less", "message"),
+    [
+        ("sys.version_info = (3, 6, 8)", "this is Python 3.6, and 3.9 or later is needed"),
+        ("sys.modules['shutil'] = None", "install the package python3, not only python3-minimal"),
+    ],
+)
+@pytest.mark.parametrize("main", [doctor_alone.MAIN, trial_alone.MAIN], ids=["doctor", "trial"])
+def test_an_older_or_smaller_python_gets_one_line(
+    tmp_path: Path, main: str, less: str, message: str
+) -> None:
+    """On RHEL 8, whose Python is 3.6, a program imports none of its modules before it refuses."""
+    (tmp_path / "main.py").write_text(f"import sys\n{less}\nexec({main!r})\n")
     done = call(sys.executable, "-I", tmp_path / "main.py", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("schedshard-doctor: this is Python 3.6, and 3.9 or later")
-    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("schedshard-")
+    assert message in done.stderr
 
 
 @pytest.mark.slow(reason="some runs on each Python of this machine")
@@ -148,9 +157,10 @@ def test_wheel(made: dict[str, Path], tmp_path: Path) -> None:
     assert "Requires-Python: >=3.9" in metadata.read_text()
 
 
-def test_sources_keep_to_python_3_9() -> None:
+@pytest.mark.parametrize("start", [doctor_alone.START, trial_alone.START])
+def test_sources_keep_to_python_3_9(start: str) -> None:
     vermin = Path(sys.executable).with_name("vermin")
     argv = [str(vermin), "--eval-annotations", "--violations", "-t=3.9-"]
-    argv += map(str, doctor_alone.modules())
+    argv += map(str, doctor_alone.modules(start))
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
