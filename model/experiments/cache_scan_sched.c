@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "cache_scan.h"
+#include "rt/private.h"
 
 /* ---- timers: a binary heap of the processes that sleep on a CPU ---- */
 
@@ -165,12 +166,7 @@ static void account(struct cs *cs, u32 cpu, const struct cs_process *p, u64 ran)
 
 static void note(struct cs_counts *n, const struct scan_result *r, u64 time)
 {
-	if (n->scans == n->lengths_cap) {
-		n->lengths_cap = n->lengths_cap ? 2 * n->lengths_cap : 4096;
-		n->lengths = realloc(n->lengths, n->lengths_cap * sizeof(*n->lengths));
-		if (!n->lengths)
-			abort();
-	}
+	n->lengths = grown(n->lengths, n->scans, &n->lengths_cap, sizeof(*n->lengths));
 	n->lengths[n->scans++] = r->length;
 	n->scan_time += time;
 }

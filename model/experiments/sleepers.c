@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "machine.h"
+#include "rt/private.h"
 
 struct bed {
 	const struct sleepers *s;
 	struct rt_phase phase;
-	u64 *late, n, cap, sum, turns;
+	u64 *late, sum, turns;
+	u32 n, cap;
 };
 
 struct sleeper {
@@ -24,12 +26,7 @@ struct sleeper {
 
 static void note(struct bed *b, u64 late)
 {
-	if (b->n == b->cap) {
-		b->cap = b->cap ? 2 * b->cap : 4096;
-		b->late = realloc(b->late, b->cap * sizeof(*b->late));
-		if (!b->late)
-			abort();
-	}
+	b->late = grown(b->late, b->n, &b->cap, sizeof(*b->late));
 	b->late[b->n++] = late;
 	b->sum += late;
 }

@@ -104,12 +104,7 @@ struct fair_thread *fair_thread_new(struct fair *f,
 {
 	struct fair_thread *t = zalloc(1, sizeof(*t));
 
-	if (f->nr_threads == f->cap_threads) {
-		f->cap_threads = f->cap_threads ? 2 * f->cap_threads : 64;
-		f->thread = realloc(f->thread, f->cap_threads * sizeof(*f->thread));
-		if (!f->thread)
-			abort();
-	}
+	f->thread = grown(f->thread, f->nr_threads, &f->cap_threads, sizeof(*f->thread));
 	t->id = f->nr_threads;
 	t->run = run;
 	t->arg = arg;

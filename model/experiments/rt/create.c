@@ -157,12 +157,7 @@ struct rt_thread *rt_thread_new(struct rt *rt, u32 cpu, int level, const unsigne
 {
 	struct rt_thread *t = zalloc(1, sizeof(*t));
 
-	if (rt->nr_threads == rt->cap_threads) {
-		rt->cap_threads = rt->cap_threads ? 2 * rt->cap_threads : 64;
-		rt->thread = realloc(rt->thread, rt->cap_threads * sizeof(*rt->thread));
-		if (!rt->thread)
-			abort();
-	}
+	rt->thread = grown(rt->thread, rt->nr_threads, &rt->cap_threads, sizeof(*rt->thread));
 	t->id = rt->nr_threads;
 	rt->thread[rt->nr_threads++] = t;
 	t->run = run;

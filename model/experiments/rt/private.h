@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* private.h - zeroed memory, and the timers of a CPU; neither costs simulated time. */
+/* private.h - memory, and the timers of a CPU; neither costs simulated time. */
 #ifndef EXPERIMENTS_RT_PRIVATE_H
 #define EXPERIMENTS_RT_PRIVATE_H
 
@@ -16,6 +16,18 @@ static inline void *zalloc(size_t n, size_t size)
 	return p;
 }
 
+/* Return: the array, with room for another element than its @n; @cap: its room. */
+static inline void *grown(void *array, u32 n, u32 *cap, size_t size)
+{
+	if (n < *cap)
+		return array;
+	*cap = *cap ? 2 * *cap : 64;
+	array = realloc(array, *cap * size);
+	if (!array)
+		abort();
+	return array;
+}
+
 /* Sorted by time, the next one last. */
 struct timers {
 	struct timer {
@@ -29,12 +41,7 @@ static inline void timers_add(struct timers *t, u64 when, void *task)
 {
 	u32 i;
 
-	if (t->nr == t->cap) {
-		t->cap = t->cap ? 2 * t->cap : 8;
-		t->timer = realloc(t->timer, t->cap * sizeof(*t->timer));
-		if (!t->timer)
-			abort();
-	}
+	t->timer = grown(t->timer, t->nr, &t->cap, sizeof(*t->timer));
 	for (i = t->nr++; i > 0 && t->timer[i - 1].when <= when; i--)
 		t->timer[i] = t->timer[i - 1];
 	t->timer[i] = (struct timer){ when, task };
