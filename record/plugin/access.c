@@ -52,14 +52,6 @@ int access_begin_large(uint32_t bits)
 	return access_begin();
 }
 
-void access_end(void)
-{
-	free(tables.pages);
-	free(tables.lines);
-	tables.pages = NULL;
-	tables.lines = NULL;
-}
-
 /* Report that the page belongs to the CPU's node. */
 static void report_home(uint64_t place, uint32_t cpu)
 {

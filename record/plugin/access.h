@@ -45,7 +45,6 @@ struct access_tables {
 };
 
 int access_begin(void);
-void access_end(void);
 
 /**
  * access_begin_large - as access_begin(), for programs, with 2^bits pages. A page belongs to the
