@@ -51,6 +51,11 @@ def built(folder: Path, command: str, source: str) -> Path:
     return folder / words[words.index("-o") + 1]
 
 
+def compiled(folder: Path, name: str, text: str, *options: str) -> Path:
+    """Compile a program in C with threads, or a library, in a folder."""
+    return built(folder, f"gcc -O2 -g -pthread {name}.c -o {name} {' '.join(options)}", text)
+
+
 def record(*arguments: str, machines: tuple[str, ...] = (MACHINE,)) -> Report:
     """Record a program, which must succeed, and return the report of its window."""
     named = [word for machine in machines for word in ("--machine", machine)]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import MACHINE, PROGRAMS, hitm_of, hottest, needs, quiet, run
-from test_record_advice import compiled
+from recording import MACHINE, PROGRAMS, compiled, hitm_of, hottest, needs, quiet, run
 
 FAMILY = PROGRAMS / "record-family"
 

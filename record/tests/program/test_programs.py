@@ -179,11 +179,7 @@ static void *work(void *arg)
 	__atomic_fetch_add(&sum, seen, __ATOMIC_RELAXED);
 	return NULL;
 }
-int main(void)
-{
-	together(4, work);
-	return 0;
-}
+ONLY_TOGETHER(4, work)
 """,
     )
     options = ("--machine", MACHINE, "--uncertainty", "0")
@@ -219,11 +215,7 @@ static void *work(void *none)
 		usleep(2000);
 	return none;
 }
-int main(void)
-{
-	together(4, work);
-	return 0;
-}
+ONLY_TOGETHER(4, work)
 """,
     )
     _, report = record_to(tmp_path / "out.json", program, options=NO_ADVICE)
@@ -356,11 +348,7 @@ static void *work(void *p)
 	}
 	return NULL;
 }
-int main(void)
-{
-	together(8, work);
-	return 0;
-}
+ONLY_TOGETHER(8, work)
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from raw_lines import access, line
-from recording import MACHINE, Report, built, hitm_of, quiet, record_to, recorded
+from recording import MACHINE, Report, built, compiled, hitm_of, quiet, record_to, recorded
 
 from calling import call_apart
 from model.results.raw import Line
@@ -107,11 +107,7 @@ static void *work(void *writes)
 	}
 	return NULL;
 }
-int main(void)
-{
-	together(2, work);
-	return 0;
-}
+ONLY_TOGETHER(2, work)
 """
 # All threads add to one counter, and read a flag beside it; or each thread has a plain counter.
 HAMMERED = r"""
@@ -131,16 +127,8 @@ static void *work(void *me)
 	}
 	return NULL;
 }
-int main(void)
-{
-	together(8, work);
-	return 0;
-}
+ONLY_TOGETHER(8, work)
 """
-
-
-def compiled(folder: Path, name: str, text: str, *options: str) -> Path:
-    return built(folder, f"gcc -O2 -g -pthread {name}.c -o {name} {' '.join(options)}", text)
 
 
 def hottest(folder: Path, program: Path, *words: str) -> Report:
@@ -268,13 +256,18 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     assert shorts.edit(6, objects=True).endswith(place("shorts;"))
 
 
+def used_by(users: dict[int, int], often: int = 9, address: int = 0x1000) -> Line:
+    """A contended line; users: the CPU that uses a byte."""
+    accesses = (
+        access(offset, (cpu,), stores=often, loads=often, records=often, hitm_remote=often)
+        for offset, cpu in users.items()
+    )
+    return line(*accesses, address=address, avg_load_cycles=9.0, loads=often)
+
+
 def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:
     """Regression: the sentence advised padding, but the replay also separated parts of elements."""
-    accesses = (
-        access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
-        for offset, cpu in {8: 1, 16: 2, 24: 3}.items()
-    )
-    used = line(*accesses, avg_load_cycles=9.0, loads=9)
+    used = used_by({8: 1, 16: 2, 24: 3})
     padded, parts = moves([(used, thing("p"))], lambda _: thing("p"))
     assert padded.words == "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"
     assert padded.ranges == ((0x1018, 0x1020),)
@@ -297,7 +290,7 @@ def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
 
 
 @pytest.mark.parametrize(
-    ("users", "words"),  # users: the CPU that uses a byte
+    ("users", "words"),
     [
         ({8: 1, 24: 2}, "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"),
         (
@@ -309,26 +302,13 @@ def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
     ],
 )
 def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
-    accesses = (
-        access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
-        for offset, cpu in users.items()
-    )
-    used = line(*accesses, avg_load_cycles=9.0, loads=9)
-    (move,) = moves([(used, thing("p"))], lambda _: thing("p"))
+    (move,) = moves([(used_by(users), thing("p"))], lambda _: thing("p"))
     assert move.words == words
 
 
 def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
     """Regression: the advice also named a barrier's count, which cost nothing."""
-
-    def used(address: int, often: int, offsets: tuple[int, ...]) -> Line:
-        accesses = (
-            access(offset, (cpu,), stores=often, loads=often, records=often, hitm_remote=often)
-            for cpu, offset in enumerate(offsets)
-        )
-        return line(*accesses, address=address, avg_load_cycles=9.0, loads=often)
-
-    hot, cold = used(0x1000, 9000, (0, 8)), used(0x1040, 9, (8, 16, 24))
+    hot, cold = used_by({0: 0, 8: 1}, 9000), used_by({8: 0, 16: 1, 24: 2}, address=0x1040)
     (move,) = moves([(hot, thing("p")), (cold, thing("p"))], lambda _: thing("p"))
     assert move.words == "give `struct p.first` and `struct p.all[0].a` a line each"
     assert move.ranges == ((0x1008, 0x1010),)
@@ -382,11 +362,7 @@ def test_what_moves_is_what_the_edit_moves() -> None:
 
     The object begins in the middle of a line, so an alignment also moves its start.
     """
-    accesses = (
-        access(offset, (cpu,), stores=9, loads=9, records=9, hitm_remote=9)
-        for offset, cpu in ((48, 1), (56, 2))
-    )
-    used = line(*accesses, avg_load_cycles=9.0, loads=9)
+    used = used_by({48: 1, 56: 2})
     work = Thing(
         "main::w", "local", 0x1030, 24, "struct work", lambda at: f".{'abc'[at // 8]}",
         edit=lambda at, objects: f"`{'abc'[at // 8]}`",

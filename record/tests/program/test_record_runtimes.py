@@ -26,12 +26,7 @@ from record.report.moving import moves
 from record.report.report import as_many
 from record.report.waits import waits
 
-
-def _compiled(folder: Path, source: str) -> Path:
-    built(folder, "cc -g -O1 -pthread p.c -o p", source)
-    return folder / "p"
-
-
+C = "cc -g -O1 -pthread p.c -o p"
 LARGE = r"""
 #include <stdlib.h>
 #include "together.h"
@@ -55,7 +50,7 @@ int main(void)
 @recorded
 def test_the_middle_of_a_large_object_has_its_name(tmp_path: Path) -> None:
     """Regression: a large object was forgotten if one thread alone used its first 256 KiB."""
-    line = hot_lines(_compiled(tmp_path, LARGE))[0]
+    line = hot_lines(built(tmp_path, C, LARGE))[0]
     assert line["object"] == "heap: main (p.c:14)"
     assert line["offset"] // 64 in (8192, 8191)
 
@@ -96,7 +91,7 @@ int main(void)
 
 @recorded
 def test_code_that_a_program_makes_has_the_names_that_it_tells(tmp_path: Path) -> None:
-    program = _compiled(tmp_path, MAKES)
+    program = built(tmp_path, C, MAKES)
 
     def make() -> Report:
         printed, report = record_to(tmp_path / "out.json", program)

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recording import Report, hitm_of, quiet, record_to, recorded
-from test_record_advice import compiled
+from recording import Report, compiled, hitm_of, quiet, record_to, recorded
 
 from record.names.memory import Memory
 from record.names.modules import TENANT, Modules

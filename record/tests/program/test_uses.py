@@ -15,7 +15,7 @@ from recording import built, hot_lines, recorded
 from record.lines.instructions import Code, Function
 from record.names.locals import Locals
 from record.names.memory import Memory
-from record.names.modules import Modules
+from record.names.modules import Module, Modules
 from record.names.uses import Use, Uses, agreed, apart
 from record.names.variables import DebugInfo
 from record.report.notes import notes
@@ -193,8 +193,7 @@ def uses_of(program: Path) -> dict[str, list[Use]]:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("uses")
-    built(folder, "g++ -O2 -g p.cc -o p", SOURCE)
-    return folder / "p"
+    return built(folder, "g++ -O2 -g p.cc -o p", SOURCE)
 
 
 @pytest.fixture(scope="module")
@@ -206,10 +205,7 @@ def used(program: Path) -> dict[str, list[Use]]:
 def test_pointers_say_what_instructions_access(tmp_path: Path, words: tuple[str, ...]) -> None:
     if shutil.which(words[0]) is None:
         pytest.skip(f"needs {words[0]}")
-    (tmp_path / "p.cc").write_text(SOURCE, encoding="utf-8")
-    more = ["-g", str(tmp_path / "p.cc"), "-o", str(tmp_path / "p")]
-    subprocess.run([*words, *more], check=True)
-    uses = uses_of(tmp_path / "p")
+    uses = uses_of(built(tmp_path, f"{' '.join(words)} -g p.cc -o p", SOURCE))
     assert set(uses) == set(FOUND)
     for name, expected in FOUND.items():
         assert fields_of(uses[name]) == wanted(expected), name
@@ -275,14 +271,20 @@ def test_objects_without_allocations_lie_where_no_use_contradicts(
     assert apart([(100, block), (104, number)]) == []
 
 
+def uses_by_member(module: Module) -> tuple[list[Use], DebugInfo]:
+    """Return what the instructions of by_member() access, and the debug information."""
+    assert module.debug is not None
+    info = DebugInfo(module.debug)
+    locked = next(f for f in module.functions if "by_member" in f.name)
+    uses = Uses(module, info, Locals(info))
+    found = map(uses.at, range(locked.address, locked.address + locked.size))
+    return [use for use in found if use is not None], info
+
+
 def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
     """A segment that is longer than the file, then a file that ends in the middle."""
     module = Modules([(0, 0, 0, str(program))]).modules[0]
-    assert module.debug is not None
-    locked = next(f for f in module.functions if "by_member" in f.name)
-    info = DebugInfo(module.debug)
-    pcs = range(locked.address, locked.address + locked.size)
-    assert any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
+    assert uses_by_member(module)[0]
     whole = program.read_bytes()
     first = struct.unpack_from("<Q", whole, 32)[0]
     entry, count = struct.unpack_from("<HH", whole, 54)
@@ -292,7 +294,7 @@ def test_a_damaged_program_has_no_uses(program: Path, tmp_path: Path) -> None:
     for data in (bytes(damaged), whole[:100]):
         module.path = tmp_path / "damaged"
         module.path.write_bytes(data)
-        assert not any(Uses(module, info, Locals(info)).at(pc) for pc in pcs)
+        assert not uses_by_member(module)[0]
 
 
 def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() -> None:
@@ -316,26 +318,19 @@ def test_bytes_that_are_no_instruction_hide_what_is_behind_them_and_no_more() ->
 def test_what_is_not_read_or_not_understood_is_noted(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_uses() -> tuple[list[Use | None], DebugInfo]:
-        module = Modules([(0, 0, 0, str(program))]).modules[0]
-        assert module.debug is not None
-        info = DebugInfo(module.debug)
-        locked = next(f for f in module.functions if "by_member" in f.name)
-        uses = Uses(module, info, Locals(info))
-        return [uses.at(pc) for pc in range(locked.address, locked.address + locked.size)], info
-
-    uses, info = read_uses()
-    assert any(uses)
+    (module,) = Modules([(0, 0, 0, str(program))]).modules
+    uses, info = uses_by_member(module)
+    assert uses
     assert (info.cut, info.damaged) == (False, False)
     with monkeypatch.context() as patched:
         patched.setattr("record.names.locals.MOST_BYTES", 0)
-        uses, info = read_uses()
-    assert not any(uses)
+        uses, info = uses_by_member(module)
+    assert not uses
     assert (info.cut, info.damaged) == (True, False)
     with monkeypatch.context() as patched:
         patched.delattr(DIE, "get_DIE_from_attribute")
-        uses, info = read_uses()
-    assert not any(uses)
+        uses, info = uses_by_member(module)
+    assert not uses
     assert (info.cut, info.damaged) == (False, True)
     nothing = {"pages": [], "processes": [], "images": [], "lost_accesses": 0}
     monkeypatch.setattr(Memory, "cut", ["/p"])

@@ -15,3 +15,11 @@ static inline void together(long n, void *(*work)(void *me))
 	for (long i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
 }
+
+/* The main() of a program that does nothing else. */
+#define ONLY_TOGETHER(n, work)     \
+	int main(void)             \
+	{                          \
+		together(n, work); \
+		return 0;          \
+	}
