@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from doctor.predict.rates import Asked
 from model.machines.presets import Machine
 from model.run.experiment import Experiment, load_experiment
 from model.run.run import RunRequest
@@ -23,20 +24,9 @@ _LONE_RATE = 3700.0
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A load: FIFO threads, one per CPU, that sleep and wake up.
+class Spot(Asked):
+    """A load to simulate."""
 
-    ``rate`` is the wake-ups per second of all threads, if none of them waited. ``pinned``: each
-    thread may run on one CPU only, otherwise on the CPUs of its ``group``. ``push``: RT_PUSH_IPI is
-    on. ``spread``: the CPUs are far apart, otherwise as near as possible.
-    """
-
-    kernel: str
-    push: bool
-    pinned: bool
-    spread: bool
-    cpus: int
-    rate: float
     group: int = 0
     level: int = 50
     levels: int = 1

@@ -29,7 +29,12 @@ SHARD = "shard"
 
 @dataclass(frozen=True)
 class Asked:
-    """A load whose cost is asked for. points.Spot explains the fields."""
+    """A load: FIFO threads, one per CPU, that sleep and wake up.
+
+    ``rate`` is the wake-ups per second of all threads, if none of them waited. ``pinned``: each
+    thread may run on one CPU only, otherwise on the CPUs of its ``group``. ``push``: RT_PUSH_IPI is
+    on. ``spread``: the CPUs are far apart, otherwise as near as possible.
+    """
 
     kernel: str
     push: bool
