@@ -191,16 +191,19 @@ static void follow_hands_over(uint32_t cpu)
 	}
 }
 
-/* follow_hands_over() with slot_put(), which takes no CPU number. */
-static void follow_put_hands_over(uint32_t cpu)
+/* The same with slot_put(), which takes no CPU number. */
+static void slot_hands_over(uint32_t cpu, u32 slot)
 {
 	if (!cpu) {
 		WRITE_ONCE(*data, 1);
-		slot_put(slots, 1);
+		slot_put(slots, slot);
 	} else if (slot_claim_near(slots, 3) >= 0) {
 		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
 	}
 }
+
+EXPLORE_BODY(first_hands_over, slot_hands_over(cpu, 0))
+EXPLORE_BODY(second_hands_over, slot_hands_over(cpu, 1))
 
 /* Where homes stay: slot 0 is in the first part, slot 1 in another one; both are taken. */
 static void setup_slots_taken(uint32_t nr_cpus)
@@ -287,19 +290,6 @@ static void check_handle(uint32_t nr_cpus)
 	explore_check(puts == 1 && !slot_set_nr_free(slots), "%u puts by one handle",
 		      (unsigned int)puts);
 }
-
-static void slot_hands_over(uint32_t cpu, u32 slot)
-{
-	if (!cpu) {
-		WRITE_ONCE(*data, 1);
-		slot_put(slots, slot);
-	} else if (slot_claim_near(slots, 3) >= 0) {
-		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
-	}
-}
-
-EXPLORE_BODY(first_hands_over, slot_hands_over(cpu, 0))
-EXPLORE_BODY(grown_hands_over, slot_hands_over(cpu, 1))
 
 /* -------- a cache of CPU 0 -------- */
 
@@ -477,7 +467,7 @@ const struct explore_case explore_claim_cases[] = {
 	CASE("claim-follow-hands-over", "a put elsewhere hands its CPU's stores over (model weak)",
 	     "core", 2, true, setup_follow_taken, follow_hands_over, NULL),
 	CASE("claim-follow-put", "claim-follow-hands-over by a put that knows no CPU", "core", 2,
-	     true, setup_follow_taken, follow_put_hands_over, NULL),
+	     true, setup_follow_taken, second_hands_over, NULL),
 	CASE("claim-slots-hands-over", "a put of a slot hands its CPU's stores over (model weak)",
 	     "core", 2, true, setup_slots_taken, first_hands_over, NULL),
 	CASE("claim-slots-put", "a put of several slots hands over, and walks find what is taken",
@@ -485,7 +475,7 @@ const struct explore_case explore_claim_cases[] = {
 	CASE("claim-slots-handle", "of CPUs that put a slot by one handle, one succeeds", "core", 3,
 	     true, setup_handle, ends_use, check_handle),
 	CASE("claim-slots-grown", "claim-slots-hands-over of a slot that came later", "core", 2,
-	     true, setup_slots_taken, grown_hands_over, NULL),
+	     true, setup_slots_taken, second_hands_over, NULL),
 	CASE("claim-cache", "a CPU claims from its cache beside others that find the set empty",
 	     "core", 3, false, setup_cache_full, cached, check_cached),
 	CASE("claim-cache-weak", "claim-cache (model weak)", "core", 2, true, setup_cache_full,
