@@ -83,25 +83,30 @@ static void everyone_gets_a_turn(void)
 
 static struct slot_set *slots;
 static u64 slot_used[6];
+static bool follow;
+static u32 most;
 
-/* More threads than slots, and three of them with caches; the set grows meanwhile. */
+/*
+ * More threads than slots, which they put for another CPU, and the set grows meanwhile. Either
+ * three threads have caches, or slots move through all shards.
+ */
 static void claim_slots(u32 thread)
 {
-	struct slot_cache *cache = thread ? slot_cache_alloc(slots, thread * 2) : NULL;
+	struct slot_cache *cache = thread && !follow ? slot_cache_alloc(slots, thread * 2) : NULL;
 
 	for (u32 i = 0; i < ROUNDS; i++) {
 		u32 cpu = (thread * 3 + i) % 8;
 		s64 slot = slot_claim_wait(slots, w, cpu, -1);
 
-		CHECK(slot >= 0 && slot < 6);
+		CHECK(slot >= 0 && slot < most);
 		slot_used[slot]++;
 		if (i % 64 == 0)
 			sched_yield();
 		if (cache && i % 8)
 			slot_cache_put_wake(cache, w, (u32)slot);
 		else
-			slot_put_wake(slots, w, (u32)slot, cpu);
-		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < 6)
+			slot_put_wake(slots, w, (u32)slot, (cpu + i % 5) % 8);
+		if (thread == 0 && i % (ROUNDS / 5) == ROUNDS / 6 && slot_set_size(slots) < most)
 			CHECK(slot_set_grow(slots, 1));
 	}
 	slot_cache_free(cache);
@@ -109,46 +114,20 @@ static void claim_slots(u32 thread)
 
 static void slots_have_one_owner(void)
 {
-	set_up(0, 0);
-	slots = slot_set_alloc(plan, 2, 0);
-	CHECK(slots);
-	run_threads(claim_slots);
-	CHECK_EQ(slot_set_size(slots), 6);
-	CHECK_EQ(slot_set_nr_free(slots), 6);
-	CHECK_EQ(sum(slot_used, 6), (u64)NR_THREADS * ROUNDS);
-	slot_set_destroy(slots);
-	tear_down(0);
-}
-
-static u64 moved[3];
-
-/* Two slots, later three, that move through all shards. */
-static void claim_and_put_elsewhere(u32 thread)
-{
-	for (u32 i = 0; i < ROUNDS; i++) {
-		u32 cpu = (thread * 3 + i) % 8;
-		s64 slot = slot_claim_wait(slots, w, cpu, -1);
-
-		CHECK(slot >= 0 && slot < 3);
-		moved[slot]++;
-		if (i % 64 == 0)
-			sched_yield();
-		if (!thread && i == ROUNDS / 2)
-			CHECK(slot_set_grow(slots, 1));
-		slot_put_wake(slots, w, (u32)slot, (cpu + i % 5) % 8);
+	for (u32 way = 0; way < 2; way++) {
+		follow = way;
+		most = follow ? 3 : 6;
+		memset(slot_used, 0, sizeof(slot_used));
+		set_up(0, 0);
+		slots = slot_set_alloc(plan, 2, follow ? SLOT_FOLLOW : 0);
+		CHECK(slots);
+		run_threads(claim_slots);
+		CHECK_EQ(slot_set_size(slots), most);
+		CHECK_EQ(slot_set_nr_free(slots), most);
+		CHECK_EQ(sum(slot_used, 6), (u64)NR_THREADS * ROUNDS);
+		slot_set_destroy(slots);
+		tear_down(0);
 	}
-}
-
-static void slots_that_move_have_one_owner(void)
-{
-	set_up(0, 0);
-	slots = slot_set_alloc(plan, 2, SLOT_FOLLOW);
-	CHECK(slots);
-	run_threads(claim_and_put_elsewhere);
-	CHECK_EQ(slot_set_nr_free(slots), 3);
-	CHECK_EQ(sum(moved, 3), (u64)NR_THREADS * ROUNDS);
-	slot_set_destroy(slots);
-	tear_down(0);
 }
 
 /* Threads 0 and 1 poll, and the others sleep; thread 2 also claims and puts two at once. */
@@ -463,6 +442,5 @@ int main(void)
 	RUN(polling_beside_sleeping);
 	RUN(everyone_gets_a_turn);
 	RUN(slots_have_one_owner);
-	RUN(slots_that_move_have_one_owner);
 	return test_done();
 }
