@@ -53,6 +53,14 @@ def core_of(machine: str) -> str | None:
     return next((core["title"] for core in cores if machine in core["machines"]), None)
 
 
+def _source(core: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sources of a core's costs, as other machines than its first one name them."""
+    return {
+        key: f"as on {core['machines'][0]}: {text}" if text.startswith("calibrated") else text
+        for key, text in core["source"].items()
+    }
+
+
 def core_costs(name: str) -> Costs:
     """Return the costs of a type of core, which must exist, with its vendor's protocol."""
     cores = _table("cores")
@@ -60,12 +68,8 @@ def core_costs(name: str) -> Costs:
         raise unknown_name("core", name, sorted(cores))
     core = cores[name]
     vendor = vendor_costs(core["vendor"])
-    source = {
-        key: f"as on {core['machines'][0]}: {text}" if text.startswith("calibrated") else text
-        for key, text in core["source"].items()
-    }
     protocol = vendor.protocol | core["protocol"]
-    return Costs(core["title"], core["op_cycles"], protocol, vendor.source | source)
+    return Costs(core["title"], core["op_cycles"], protocol, vendor.source | _source(core))
 
 
 def with_core(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -82,7 +86,9 @@ def with_core(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     if core is None:
         raise UserError(f"{name}: {unknown_name('core', str(data['core']), sorted(known))}")
     vendor = _table("vendors")[core["vendor"]]
-    texts = vendor["source"] | core["source"]
+    texts = vendor["source"] | (
+        core["source"] if data.get("name") in core["machines"] else _source(core)
+    )
     topology = data.get("topology")
     alone = isinstance(topology, Mapping) and topology.get("threads_per_core") == 1
     given = data.get("source")
