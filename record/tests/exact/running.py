@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,10 @@ def compiled(into: Path, compiler: str, *words: str, language: str = "c") -> Pat
     return into
 
 
-def each_compiler(source: str, *words: str) -> Any:
+def each_compiler(source: str, *words: str, compilers: Sequence[str] = COMPILERS) -> Any:
     """Make a module's fixture: a program from a source of this folder, once per compiler."""
 
-    @pytest.fixture(scope="module", params=COMPILERS)
+    @pytest.fixture(scope="module", params=compilers)
     def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
         into = tmp_path_factory.mktemp(request.param) / Path(source).stem
         return compiled(into, request.param, *words, str(HERE / source))
@@ -59,13 +60,7 @@ def each_compiler(source: str, *words: str) -> Any:
 
 def one_compiler(source: str) -> Any:
     """Make the same with the first compiler only."""
-
-    @pytest.fixture(scope="module")
-    def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-        into = tmp_path_factory.mktemp("exact") / Path(source).stem
-        return compiled(into, COMPILERS[0], str(HERE / source))
-
-    return made
+    return each_compiler(source, compilers=COMPILERS[:1])
 
 
 def record(program: Path, *words: str, cpus: int = 16, options: tuple[str, ...] = ()) -> Any:
