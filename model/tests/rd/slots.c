@@ -6,6 +6,10 @@
 #include "linux_sched.h"
 #include "machines.h"
 
+#include "idle/idle_set.h"
+#define find_next_bit(map, end, from) ((u32)idle_mask_next(map, from, end)) /* -1: none */
+#include "../../../core/sched/nohz_idle.h"
+
 static struct rd_machine machine;
 static bool flat;
 
@@ -92,6 +96,35 @@ static void check_slots(void)
 	free(place);
 }
 
+/* A walk from a slot on finds the CPUs of the idle set in @shards, around in order of slots. */
+static void check_walk(u32 start, u64 shards)
+{
+	int next = nohz_idle_next(-1, start, shards);
+
+	for (u32 i = 0; i < nr_cpu_slots; i++) {
+		u32 slot = (start + i) % nr_cpu_slots;
+		int cpu = cpu_slot_cpu[slot];
+
+		if (cpu_slot[cpu] == slot && shards & cpu_shard_bit(cpu) &&
+		    test_bit(nohz_idle, nohz_idle_bit(cpu))) {
+			CHECK_EQ(next, cpu);
+			next = nohz_idle_next(cpu, start, shards);
+		}
+	}
+	CHECK_EQ(next, nr_cpu_ids);
+}
+
+static void check_idle_set(u64 random)
+{
+	int cpu;
+
+	nohz_idle = (unsigned long *)cpu_slot_bytes(0);
+	for_each_possible_cpu(cpu) if (!test_below(&random, 3))
+		test_set_bit(nohz_idle, nohz_idle_bit(cpu));
+	for_each_possible_cpu(cpu) check_walk(cpu_slot[cpu], cpu % 2 ? 5 : ~0ull);
+	kfree(nohz_idle);
+}
+
 /* @sizes: CPUs of each shard. */
 static void check_cut(u32 cores, u32 threads, const u32 *sizes)
 {
@@ -124,6 +157,7 @@ static void slots_follow_caches(void)
 		rd_machine_make(&machine, &rd_shapes[s]);
 		CHECK(linux_sched_get(&machine.topo, flat));
 		check_slots();
+		check_idle_set(s);
 		linux_sched_put();
 		rd_machine_free(&machine);
 	}
