@@ -248,9 +248,8 @@ static int execute(struct run *run)
 	return 0;
 }
 
-static const char *const variants[] = {
-	"stock", "no-count", "flags", "sbm-first", "sbm-wrap", NULL
-};
+static const char *const variants[] = { "stock",     "no-count", "flags", "linux-7.3",
+					"sbm-first", "sbm-wrap", NULL };
 static const char *const params[] = { "under_tasks_per_cpu",
 				      "under_warm_up_us",
 				      "under_measured_us",

@@ -10,7 +10,8 @@
  *    idles without a tick. Each LLC's nr_busy is the number of its other CPUs;
  * 5. any() is true if the set contains a CPU; pick() and walk() return each CPU of the set once,
  *    and no other;
- * 6. pick() finds an idle load balancer exactly when another CPU of the set idles.
+ * 6. pick() finds an idle load balancer exactly when another CPU of the set idles. With whole_core
+ *    the balancer is on an idle core if there is one.
  *
  * The walk and the search of 5 and 6 start at the CPU that checks.
  *
@@ -132,12 +133,14 @@ static void check_searches(struct look *l)
 {
 	struct fair_cpu *me = l->me;
 	const struct fair *f = me->fair;
-	u32 in = 0, idle = 0;
+	u32 in = 0, idle = 0, whole = 0;
 	s64 ilb;
 
 	for (u32 i = 0; i < f->nr_cpus; i++) {
 		in += f->cpu[i].rq->tick_stopped;
 		idle += f->cpu[i].rq->tick_stopped && i != me->index && fair_is_idle(me, i);
+		whole += f->cpu[i].rq->tick_stopped && f->cpu[i].core != me->core &&
+			 fair_core_is_idle(me, i);
 	}
 	same(me->index, "number of CPUs in a walk",
 	     check_order(l, f->ops->walk, "how often it was walked to"), in);
@@ -151,6 +154,9 @@ static void check_searches(struct look *l)
 	if (ilb >= 0)
 		same((u32)ilb, "whether the balancer idles",
 		     ilb != (s64)me->index && fair_is_idle(me, (u32)ilb), 1);
+	if (f->ops->whole_core && whole)
+		same((u32)ilb, "whether the balancer's core idles", fair_core_is_idle(me, (u32)ilb),
+		     1);
 }
 
 static void look(void *arg)

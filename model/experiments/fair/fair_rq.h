@@ -255,6 +255,7 @@ void fair_count_run(struct fair_rq *rq, struct fair_task *p);	      /* up to now
 /* select.c */
 u32 fair_select(struct fair_cpu *me, struct fair_task *p, bool sync);
 u32 fair_select_new(struct fair_cpu *me);
+bool fair_core_is_idle(const struct fair_cpu *me, u32 cpu);
 void fair_core_went_idle(struct fair_cpu *me);
 
 /* wake.c */

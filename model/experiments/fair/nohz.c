@@ -14,6 +14,8 @@
  */
 #include "fair_rq.h"
 
+#include <stdlib.h>
+
 #define DECAYED (345 * 1000000000ull) /* a sleeper's load has decayed to 0 after 345 ms */
 #define STATS	(32 * 1000000000ull)  /* time between two looks at decaying load */
 #define KICKED	(NOHZ_BALANCE | NOHZ_STATS | NOHZ_NEXT)
@@ -64,18 +66,33 @@ static void leave(struct fair_cpu *me)
 
 /* ---- requests for a balancer ---- */
 
+/*
+ * With whole_core a CPU whose core idles as a whole, or else the first idle CPU. The search leaves
+ * out the other threads of a core that cannot be better than that.
+ */
 s64 fair_find_ilb(struct fair_cpu *me)
 {
 	const struct fair *f = me->fair;
+	bool whole = f->ops->whole_core && me->domain[0] && me->domain[0]->siblings;
+	u8 *skip = calloc(f->nr_cpus, sizeof(*skip)); /* by core */
+	s64 found = -1;
 
+	if (!skip)
+		abort();
 	for (s64 n = f->ops->pick(f->idle, me->number, -1); n >= 0;
 	     n = f->ops->pick(f->idle, me->number, n)) {
-		u32 cpu = f->by_number[n];
+		u32 cpu = f->by_number[n], core = f->cpu[cpu].core;
+		bool idle = cpu != me->index && !skip[core] && fair_is_idle(me, cpu);
+		bool best = idle && (!whole || fair_core_is_idle(me, cpu));
 
-		if (cpu != me->index && fair_is_idle(me, cpu))
-			return cpu;
+		if (best || (idle && found < 0))
+			found = cpu;
+		if (best)
+			break;
+		skip[core] = found >= 0;
 	}
-	return -1;
+	free(skip);
+	return found;
 }
 
 static void ask(struct fair_cpu *me, u32 flags)

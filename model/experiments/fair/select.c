@@ -75,7 +75,7 @@ static u32 affine(struct fair_cpu *me, u32 prev, bool sync)
 
 /* ---- an idle CPU in that cache ---- */
 
-static bool core_is_idle(const struct fair_cpu *me, u32 cpu)
+bool fair_core_is_idle(const struct fair_cpu *me, u32 cpu)
 {
 	const struct model_core *core = &me->fair->model->core[me->fair->cpu[cpu].core];
 
@@ -88,7 +88,7 @@ static bool core_is_idle(const struct fair_cpu *me, u32 cpu)
 void fair_core_went_idle(struct fair_cpu *me)
 {
 	if (me->domain[0] && me->domain[0]->siblings && !READ_ONCE(me->shared->idle_cores) &&
-	    core_is_idle(me, me->index))
+	    fair_core_is_idle(me, me->index))
 		WRITE_ONCE(me->shared->idle_cores, 1);
 }
 
@@ -138,7 +138,7 @@ static s64 search(struct fair_cpu *me, u32 target, bool cores)
 		me->stats.scanned++;
 		if (!fair_is_idle(me, cpu))
 			continue;
-		if (!cores || core_is_idle(me, cpu))
+		if (!cores || fair_core_is_idle(me, cpu))
 			return cpu;
 		if (idle < 0)
 			idle = cpu;

@@ -5,7 +5,8 @@
 #include "report_types.h"
 
 const struct idle_ops *const idle_layouts[] = {
-	&idle_stock, &idle_no_count, &idle_flags, &idle_sbm_first, &idle_sbm_wrap, NULL,
+	&idle_stock,	 &idle_no_count, &idle_flags, &idle_linux73,
+	&idle_sbm_first, &idle_sbm_wrap, NULL,
 };
 
 struct idle_set *idle_alloc(size_t size)

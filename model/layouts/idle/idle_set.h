@@ -59,6 +59,7 @@ struct idle_set {
  * struct idle_ops - one layout
  * @name: as in every table
  * @time_first: a busy tick checks whether a balance is due before it calls any(), as Linux 7.0 does
+ * @whole_core: the balancer is on a core that idles as a whole, if there is one, as in Linux 7.3
  * @create: returns an empty set for all possible CPUs, or NULL if there is no memory
  * @destroy: frees the set, which may be NULL; no other function runs meanwhile
  * @enter: @cpu stops its tick
@@ -74,7 +75,7 @@ struct idle_set {
  */
 struct idle_ops {
 	const char *name;
-	bool time_first;
+	bool time_first, whole_core;
 	struct idle_set *(*create)(const struct shard_topo *topo, const struct shard_plan *plan);
 	void (*destroy)(struct idle_set *s);
 	void (*enter)(struct idle_set *s, u32 cpu);
@@ -90,7 +91,8 @@ struct idle_ops {
 /* In the order of every table; NULL-terminated. */
 extern const struct idle_ops *const idle_layouts[];
 
-extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_sbm_first, idle_sbm_wrap;
+extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_linux73;
+extern const struct idle_ops idle_sbm_first, idle_sbm_wrap;
 
 /** idle_alloc - allocate a layout's set, @size bytes, and its struct nohz. NULL: out of memory. */
 struct idle_set *idle_alloc(size_t size);

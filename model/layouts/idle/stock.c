@@ -156,6 +156,14 @@ const struct idle_ops idle_no_count = {
 	NO_COUNT,
 };
 
+const struct idle_ops idle_linux73 = {
+	.name = "linux-7.3",
+	.whole_core = true,
+	.enter = no_count_enter,
+	.stay = idle_stay,
+	NO_COUNT,
+};
+
 const struct idle_ops idle_flags = {
 	.name = "flags",
 	.enter = flags_enter,
