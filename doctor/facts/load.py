@@ -70,9 +70,9 @@ class Group:
 
     ``cgroups``: those of its threads, except cgroups that have hardly any of its wake-ups.
 
-    Two kinds of threads would connect all groups: kernel threads, and threads that may run on all
-    CPUs of the root domain. Both go into a separate group that ``roams``. If all threads may run on
-    all CPUs, those that are not kernel threads form an ordinary group.
+    Two kinds of threads would connect all groups: kernel threads outside of one group, and threads
+    that may run on all CPUs of the root domain. Both go into a separate group that ``roams``. If
+    all threads may run on all CPUs, those that are not kernel threads form an ordinary group.
     """
 
     cpus: frozenset[int]
@@ -171,9 +171,9 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
 class DomainLoad:
     """One root domain and its real-time threads; rates are wake-ups per second.
 
-    ``wakeups`` counts all threads, ``kernel`` only kernel threads, and ``deadline`` only deadline
-    threads. ``llcs`` counts the last-level caches of the CPUs that the groups may use. ``known`` is
-    False when no thread's rate was measured.
+    ``wakeups`` counts all threads, ``kernel`` only kernel threads that roam, and ``deadline`` only
+    deadline threads. ``llcs`` counts the last-level caches of the CPUs that the groups may use.
+    ``known`` is False when no thread's rate was measured.
     """
 
     domain: RootDomain
@@ -203,6 +203,10 @@ class DomainLoad:
 
 def _rate(thread: Thread, seconds: float) -> float:
     return thread.voluntary / seconds if thread.voluntary and seconds > 0 else 0.0
+
+
+def _waking(threads: Iterable[Thread], facts: Facts) -> float:
+    return sum(_rate(thread, facts.seconds) for thread in threads)
 
 
 class _Whereabouts:
@@ -236,10 +240,11 @@ _RARE = 0.01
 def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: bool = False) -> Group:
     rates: dict[str, float] = {}
     for member in members:
-        name = member.cgroup or ""
+        name = (not member.kernel and member.cgroup) or ""
         rates[name] = rates.get(name, 0.0) + _rate(member, facts.seconds)
     rate = sum(rates.values())
-    names = sorted(name for name, own in rates.items() if name and own >= _RARE * rate)
+    least = _RARE * (rate - rates.get("", 0.0))
+    names = sorted(name for name, own in rates.items() if name and own >= least)
     return Group(mask, tuple(members), rate, tuple(names), roams)
 
 
@@ -255,8 +260,22 @@ def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[G
             kernel.append(thread)
         else:
             by_mask.setdefault(mask or cpus, []).append(thread)
-    roaming = kernel + (by_mask.pop(cpus, []) if len(by_mask) > 1 else [])
-    groups = [_group(mask, members, facts) for mask, members in merged(by_mask)]
+    roaming = by_mask.pop(cpus, []) if len(by_mask) > 1 else []
+    sets = merged(by_mask)
+    place = {cpu: number for number, (mask, _) in enumerate(sets) for cpu in mask}
+    bound: dict[int, list[Thread]] = {}
+    for thread in kernel:
+        held = {place.get(cpu, -1) for cpu in inside[thread.allowed]}
+        bound.setdefault(held.pop() if len(held) == 1 else -1, []).append(thread)
+    if 2 * _waking(bound.get(-1, []), facts) >= _waking(kernel, facts):
+        bound = {-1: kernel}
+    for number, (mask, members) in enumerate(sets):
+        # A partition of the group takes these along, unless the group hardly does anything itself.
+        more = bound.pop(number, [])
+        rare = _waking(members, facts) < _RARE * _waking(more, facts)
+        (roaming if rare or mask == cpus else members).extend(more)
+    roaming += bound.pop(-1, [])
+    groups = [_group(mask, members, facts) for mask, members in sets]
     return groups + ([_group(cpus, roaming, facts, roams=True)] if roaming else [])
 
 
@@ -282,15 +301,15 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
         groups = _groups(domain.cpus, members, facts)
         awake = [group for group in groups if group.wakeups > 0 and not group.roams]
         asleep = [group for group in groups if not group.roams]
+        free = (member for group in groups if group.roams for member in group.threads)
+        roaming = [member for member in free if member.kernel]
         loads.append(
             DomainLoad(
                 domain,
                 tuple(sorted(groups, key=lambda group: -group.wakeups)),
-                sum(_rate(member, facts.seconds) for member in members),
-                sum(_rate(member, facts.seconds) for member in members if member.kernel),
-                sum(
-                    _rate(member, facts.seconds) for member in members if member.policy == DEADLINE
-                ),
+                _waking(members, facts),
+                _waking(roaming, facts),
+                _waking((member for member in members if member.policy == DEADLINE), facts),
                 _llcs(awake or asleep or groups, facts),
                 facts.seconds > 0 and any(member.voluntary is not None for member in members),
                 tuple(parts_of((group for group in groups if not group.roams), facts)),

@@ -136,7 +136,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     own = _listed(held, facts)
     kind = kind_of(place)
     cpus = part.cpus
-    threads = [thread for group in part.groups for thread in group.threads]
+    threads = [thread for group in part.groups for thread in group.threads if not thread.kernel]
     if part.split or place == "/":
         if any(thread.cgroup != place for thread in threads):
             return f"{where}: its threads are in several cgroups below {_shown(place)}"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from doctor_cli import call
-from doctor_tree import FIFO, Machine, Task, tar
+from doctor_tree import FIFO, KTHREAD, Machine, Task, tar
 from test_doctor_plan import FILES, ROOT, planned
 from test_doctor_predict import needs_sim, simulates
 
@@ -61,6 +61,14 @@ def watched() -> Machine:
     machine = seven(POD)
     dogs = [Task(900 + n, "dog", FIFO, 99, str(n), "/init.scope", 6, tgid=900) for n in range(64)]
     return replace(machine, tasks=[*machine.tasks, *dogs])
+
+
+def timers() -> Machine:
+    """PREEMPT_RT's kernel threads on CPUs of a service make more wake-ups than the service."""
+    machine = seven("/system.slice/a{0}.service")
+    tasks = [Task(200 + n, f"ktimers/{n}", FIFO, 1, str(n), "/", 60_000, flags=KTHREAD)
+             for n in range(8, 64)]  # fmt: skip
+    return replace(machine, tasks=[*machine.tasks, *tasks])
 
 
 def old() -> Machine:
@@ -132,6 +140,7 @@ HOSTS = {
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
     "guests": (guests(), "member", VMS, "was on 32-35"),
+    "ktimers": (timers(), "member", SEVEN, "8-15  # member -> root, 8 threads, 400,000/s"),
     "telecom": (telecom(), "-", CACHES, "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
     "container": (
         telecom(ONE, **{ONE: "4-127"}),
