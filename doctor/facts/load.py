@@ -25,6 +25,8 @@ _NAMES = re.compile(
     r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
     r"|docker-|libpod-|/docker/|crio-|/lxc[./]"
 )
+# Libvirt's cgroups of a guest's threads that run no virtual CPU.
+AUXILIARY = re.compile(r"/(?:emulator|iothread[0-9]+)$")
 _UNITS = (".service", ".scope", ".libvirt-qemu", ".libvirt-lxc")
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
 # An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
@@ -62,6 +64,11 @@ def kind_of(unit: str) -> str:
     if unit.startswith(("/machine.slice/", "/machine/")) or "/libvirt" in unit:
         return "guest"
     return "service" if unit.endswith((".service", ".slice")) else "other"
+
+
+def auxiliary(cgroup: str) -> bool:
+    """Whether libvirt keeps threads of a guest there that run no virtual CPU."""
+    return AUXILIARY.search(cgroup) is not None and kind_of(unit_of(cgroup)) == "guest"
 
 
 @dataclass(frozen=True)
@@ -136,10 +143,16 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
 
     All groups of one guest, container, pod or job get one partition, because a manager rules its
     cgroup. Those of a service get one per last-level cache, because cpuset is a threaded
-    controller, and so do those of a container that alone has such threads.
+    controller, and so do those of a container that alone has such threads. Emulators of several
+    guests on the same CPUs do not join these guests, because libvirt can pin them elsewhere.
     """
     held = list(groups)
     places = {name: place_of(name, facts) for group in held for name in group.cgroups}
+    held = [
+        group for group in held
+        if len({places[name] for name in group.cgroups}) < 2
+        or not all(map(auxiliary, group.cgroups))
+    ]  # fmt: skip
     rates: Counter[str] = Counter()
     for group in held:
         rates.update({places[name]: round(group.wakeups) for name in group.cgroups})

@@ -31,13 +31,14 @@ from common.errors import UserError, os_reason, telling
 from common.inputs import read_input
 from common.output import to_json, write_atomic
 from common.paths import typed
+from doctor.facts.load import AUXILIARY
 from doctor.facts.values import clean, cpu_list
 from model.machines.topo import label
 
 JOURNAL = Path("/run/schedshard-doctor.json")
 FORMAT = "schedshard-doctor-plan/1"
-# Where libvirt keeps the threads of a guest that are no virtual CPUs, with systemd and without.
-EMULATORS = ("/libvirt/emulator", "/emulator")
+# Where libvirt and systemd keep the threads of a guest that run no virtual CPU.
+EMULATOR = "/libvirt/emulator"
 # Nobody reviews more partitions than this.
 MOST = 200
 _JOURNAL_FORMAT = "schedshard-doctor-journal/1"
@@ -79,9 +80,9 @@ class Kernel:
         """Remove a cgroup."""
         self.path(cgroup).rmdir()
 
-    def cgroups(self) -> Iterator[str]:
-        """Yield all cgroups but the root."""
-        for folder, _, _ in os.walk(self.place):
+    def cgroups(self, below: str = "") -> Iterator[str]:
+        """Yield all cgroups but the root, or those from one on."""
+        for folder, _, _ in os.walk(self.path(below)):
             if name := folder[len(str(self.place)) :]:
                 yield name
 
@@ -252,9 +253,9 @@ class _Apply:
         if now not in (row.was, "member"):
             raise _RefusedError(f"{row.cgroup} is '{now}' now, but '{row.was}' in the plan")
         if row.emulator is not None:
-            names = [f"{row.cgroup}{name}" for name in EMULATORS]
-            there = [name for name in names if self.kernel.path(name).exists()]
-            self.write((there or names)[0], _CPUS, str(row.emulator))
+            there = filter(AUXILIARY.search, self.kernel.cgroups(row.cgroup))
+            for cgroup in sorted(there) or [f"{row.cgroup}{EMULATOR}"]:
+                self.write(cgroup, _CPUS, str(row.emulator))
         for cgroup in row.chain if now != "isolated" else ():
             if self.kernel.path(f"{cgroup}/{_EXCLUSIVE}").exists():
                 held = cpu_list(self.kernel.read(f"{cgroup}/{_EXCLUSIVE}"))

@@ -20,14 +20,14 @@ from common.inputs import open_input
 from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
-from doctor.facts.load import Part, kind_of
+from doctor.facts.load import Part, auxiliary, kind_of
 from doctor.facts.values import clean, cpu_list
 from doctor.judge.finding import count_of
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.root_domains import wide_words
 from doctor.judge.verdict import Verdict
 from doctor.known.offers import V1, no_partitions
-from doctor.plan.apply import EMULATORS, FORMAT, MOST
+from doctor.plan.apply import EMULATOR, FORMAT, MOST
 from doctor.predict.prediction import Prediction, total
 from doctor.predict.shape import PARTITION
 from doctor.predict.stored import faster
@@ -217,8 +217,9 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
     Some free CPUs are left for all other tasks.
     """
     busy = frozenset[int]().union(
-        *(thread.allowed or frozenset() for thread in facts.threads if not thread.kernel)
-    )
+        *(thread.allowed or frozenset() for thread in facts.threads
+          if not thread.kernel and not auxiliary(thread.cgroup or ""))
+    )  # fmt: skip
     free = facts.online - busy
     emulators = {}
     for index, part in enumerate(parts):
@@ -437,13 +438,17 @@ def _line(row: Row, facts: Facts) -> str:
     if not _exclusive(facts):
         note += f", cpuset.cpus was '{label(held.cpus or frozenset())}'"
     if row.emulator is not None:
-        inside = (f"{row.path}{name}" for name in EMULATORS)
-        emulator = next((sets[name] for name in inside if name in sets), held)
-        was = label(emulator.cpus or emulator.effective or facts.online)
-        return (
-            f"virsh emulatorpin {shlex.quote(_guest(row.path))} {row.emulator} --live --config && "
-            f"p {path} {label(row.cpus)}  {note}, emulator was on {was}"
-        )
+        guest, pins = shlex.quote(_guest(row.path)), ""
+        below = [name for name in sets if name.startswith(f"{row.path}/") and auxiliary(name)]
+        for name in below or [EMULATOR]:
+            threads, leaf = sets.get(name, held), name.rpartition("/")[2]
+            verb = (
+                f"emulatorpin {guest}" if leaf == "emulator" else f"iothreadpin {guest} {leaf[8:]}"
+            )
+            pins += f"virsh {verb} {row.emulator} --live --config && "
+            was = label(threads.cpus or threads.effective or facts.online)
+            note += f", {leaf} was on {was}"
+        return f"{pins}p {path} {label(row.cpus)}  {note}"
     return f"p {path} {label(row.cpus)}  {note}"
 
 
@@ -546,7 +551,7 @@ def _functions(plan: Plan, facts: Facts) -> list[str]:
             "# may use these CPUs, unless /sys/devices/virtual/workqueue/cpumask excludes them.",
         ]
     if any(row.emulator is not None for row in plan.rows):
-        made.append("# To undo 'virsh emulatorpin', give it the emulator's earlier CPUs.")
+        made.append("# To undo a pin of virsh, give it the threads' earlier CPUs.")
     return made
 
 

@@ -127,6 +127,7 @@ def tree(tmp_path: Path) -> Tree:
     made.add("/guest")
     made.add("/guest/libvirt")
     made.add("/guest/libvirt/emulator")
+    made.add("/guest/libvirt/iothread1", cpus="0-3")
     return made
 
 
@@ -143,7 +144,8 @@ def test_apply_verify_undo(tmp_path: Path) -> None:
     assert "made 3 of 3 partitions" in apply(ROWS, kernel, journal)
     assert [kernel.state(row.cgroup) for row in ROWS] == ["root"] * 3
     assert kernel.read("/s/a.service/cpus-4/cgroup.threads") == "704 705"
-    assert kernel.read("/guest/libvirt/emulator/cpuset.cpus") == "13"
+    for name in ("emulator", "iothread1"):
+        assert kernel.read(f"/guest/libvirt/{name}/cpuset.cpus") == "13"
     assert kernel.cpus("/s", ".exclusive") == {4, 5, 8, 9, 10, 11}
     assert journal.stat().st_mode & 0o777 == 0o600
     assert verify(kernel, journal) == []

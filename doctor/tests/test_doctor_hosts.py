@@ -71,6 +71,17 @@ def timers() -> Machine:
     return replace(machine, tasks=[*machine.tasks, *tasks])
 
 
+def emulators() -> Machine:
+    """Emulators with real-time priority on the same CPUs join no guests."""
+    machine = guests()
+    tree = dict(machine.cgroups or {})
+    places = [path.removeprefix(ROOT) for path in tree if path.endswith("/emulator")]
+    for path in places:
+        tree[f"{ROOT}{path[:-8]}iothread2"] = {**FILES, "cpuset.cpus": "0-1"}
+    tasks = [Task(800 + n, "qemu", FIFO, 1, "0-3", path, 9) for n, path in enumerate(places)]
+    return replace(machine, tasks=[*machine.tasks, *tasks], cgroups=tree)
+
+
 def old() -> Machine:
     """Before Linux 6.7 a slice below the root may be a partition, a service inside may not."""
     machine = seven("/rt{0}.slice", "/a.service", release="6.6.60")
@@ -141,6 +152,7 @@ HOSTS = {
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
     "guests": (guests(), "member", VMS, "was on 32-35"),
     "ktimers": (timers(), "member", SEVEN, "8-15  # member -> root, 8 threads, 400,000/s"),
+    "emulators": (emulators(), "member", VMS, "iothreadpin vm0 2 7 --live --config && p "),
     "telecom": (telecom(), "-", CACHES, "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
     "container": (
         telecom(ONE, **{ONE: "4-127"}),
