@@ -52,8 +52,8 @@ _OWNERS = {
     "stay {reserved}",
     "guest": "libvirt, from <cputune> in the guest's XML. Repeat the line from the hook "
     "/etc/libvirt/hooks/qemu, at 'started'",
-    "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST). Repeat the line "
-    "from the guest's hookscript, at 'post-start'",
+    "proxmox": "Proxmox VE, from the guest's affinity (qm set ID --affinity LIST; for a container "
+    "lxc.cgroup2.cpuset.cpus). Repeat the line from the guest's hookscript, at 'post-start'",
     "job": "SLURM (ConstrainCores=yes) at each start of a job. Repeat the line from Prolog=, which "
     "runs as root, with PrologFlags=RunInJob, so that the job's cgroup exists by then",
     "container": "the container's runtime (--cpuset-cpus; LXC: cpuset.cpus): 'podman ps "
