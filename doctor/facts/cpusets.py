@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -81,18 +82,24 @@ class Cpusets:
     @cached_property
     def _below(self) -> dict[str, list[Cpuset]]:
         below: dict[str, list[Cpuset]] = {}
-        for path in sorted(self.sets):
+        for path in self._paths:
             if path != "/":
                 below.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
         return below
 
-    def children(self, path: str) -> list[Cpuset]:
-        """Return the cpusets directly below a path, sorted by path."""
-        return self._below.get(path, [])
+    @cached_property
+    def _paths(self) -> list[str]:
+        return sorted(self.sets)
+
+    def inside(self, path: str) -> list[Cpuset]:
+        """Return all cpusets below a path."""
+        # "0" is the character after "/".
+        ends = (bisect_left(self._paths, f"{path}{end}") for end in "/0")
+        return [self.sets[name] for name in self._paths[slice(*ends)]]
 
     def rivals(self, cpuset: Cpuset) -> list[Cpuset]:
         """Return the siblings that name CPUs of this cpuset, at most NAMED of them."""
-        beside = self.children(cpuset.path.rpartition("/")[0] or "/")
+        beside = self._below.get(cpuset.path.rpartition("/")[0] or "/", [])
         overlapping = (
             other for other in beside if other is not cpuset and other.claimed & cpuset.claimed
         )
@@ -101,14 +108,6 @@ class Cpusets:
     def preorder(self) -> list[Cpuset]:
         """Return all cpusets, each before those below it."""
         return [self.sets[path] for path in sorted(self.sets, key=lambda path: path.split("/"))]
-
-    def of(self, cgroup: str) -> Cpuset | None:
-        """Return the cpuset of a cgroup: its own, or that of the nearest cgroup above it."""
-        while cgroup:
-            if cgroup in self.sets:
-                return self.sets[cgroup]
-            cgroup = cgroup.rpartition("/")[0]
-        return self.sets.get("/")
 
 
 def _flag(value: str) -> bool:

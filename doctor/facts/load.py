@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from doctor.facts.domains import Domains, RootDomain
 from doctor.facts.facts import DEADLINE, Facts, Thread
+from doctor.facts.topology import Cpu
 from doctor.facts.values import merged
 
 _PROXMOX = re.compile(r"/(?:qemu\.slice/|lxc/)([0-9]+)")
@@ -27,6 +28,8 @@ _NAMES = re.compile(
 )
 # Libvirt's cgroups of a guest's threads that run no virtual CPU.
 AUXILIARY = re.compile(r"/(?:emulator|iothread[0-9]+)$")
+# A cache of so many CPUs may be that of one core, whose services are not cut by cache.
+_CORE = 2
 _UNITS = (".service", ".scope", ".libvirt-qemu", ".libvirt-lxc")
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
 # An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
@@ -125,6 +128,12 @@ def place_of(cgroup: str, facts: Facts) -> str:
     return unit
 
 
+def _near(cpu: Cpu, facts: Facts) -> frozenset[int] | None:
+    """Return the CPUs of a CPU's last-level cache; of its node if only one core has the cache."""
+    node = facts.nodes.get(-1 if cpu.node is None else cpu.node)
+    return node if node and cpu.llc and len(cpu.llc) <= _CORE else cpu.llc
+
+
 def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) -> set[object]:
     """Return what joins groups: a cgroup, with a last-level cache if the cgroup can be split."""
     keys: set[object] = set()
@@ -133,7 +142,7 @@ def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) ->
         if len(own) > 1 or not (alone or kind_of(place) in ("service", "other")):
             keys.add(place)
             continue
-        caches = {facts.cpus[cpu].llc for cpu in group.cpus if cpu in facts.cpus}
+        caches = {_near(facts.cpus[cpu], facts) for cpu in group.cpus if cpu in facts.cpus}
         keys |= {(place, cache or group.cpus) for cache in caches or {None}}
     return keys
 

@@ -154,6 +154,12 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         }  # fmt: skip
         lists = tuple(sorted(masks, key=lambda mask: masks[mask]))
         return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
+    if _vm(place):
+        apart = [inner.cpus or frozenset() for inner in facts.cpusets.inside(place)
+                 if auxiliary(inner.path)]  # fmt: skip
+        more = frozenset[int]().union(*apart) - cpus
+        # More CPUs than that are not the guest's own, but all that are not for virtual CPUs.
+        own -= more if len(more) > max(len(apart), _STAY) and not held.cpus else frozenset()
     if own >= cpus and not own & others:
         cpus = own
     if facts.unthrottled and not cpus - part.cpus and not _vm(place):
@@ -161,15 +167,17 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
             f"{where}: {facts.unthrottled}, so that other threads of {_shown(place)} may never run "
             "on these CPUs: give its list a CPU without a real-time thread first"
         )
-    if _vm(place) and cpus == part.cpus:
-        if emulator is None:
-            return (
-                f"{where}: the emulator of {_shown(place)} needs a CPU on which no virtual CPU "
-                "runs, and none is free: give the guest another CPU, and collect again"
-            )
-        cpus |= {emulator}
-    if kind != "guest" or emulator not in cpus or own >= cpus:
+    vcpus = (thread.allowed or cpus for thread in threads if not auxiliary(thread.cgroup or ""))
+    if not _vm(place) or not cpus <= frozenset[int]().union(*vcpus):
         emulator = None
+    elif emulator is None:
+        return (
+            f"{where}: the emulator of {_shown(place)} needs a CPU on which no virtual CPU "
+            "runs, and none is free: give the guest another CPU, and collect again"
+        )
+    else:
+        cpus |= {emulator}
+        emulator = emulator if kind == "guest" else None
     if reason := _too_deep(place, facts):
         return f"{where}: {reason}"
     return Row(
@@ -190,14 +198,8 @@ def _too_deep(path: str, facts: Facts) -> str:
 
 def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
     """Return the CPUs of a cgroup's list, or, if it is empty, of the lists of cgroups below it."""
-    if cpuset.cpus:
-        return cpuset.cpus & facts.online
-    todo, cpus = [cpuset.path], frozenset[int]()
-    while todo:
-        for child in facts.cpusets.children(todo.pop()):
-            cpus |= child.cpus or frozenset()
-            todo.append(child.path)
-    return cpus & facts.online
+    below = facts.cpusets.inside(cpuset.path) if not cpuset.cpus else [cpuset]
+    return facts.online & frozenset[int]().union(*(held.cpus or () for held in below))
 
 
 def _lists(part: Part, facts: Facts) -> frozenset[int]:
@@ -216,11 +218,12 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
 
     Some free CPUs are left for all other tasks.
     """
-    busy = frozenset[int]().union(
-        *(thread.allowed or frozenset() for thread in facts.threads
-          if not thread.kernel and not auxiliary(thread.cgroup or ""))
+    alone = (
+        thread.allowed for thread in facts.threads
+        if thread.allowed and len(thread.allowed) == 1
+        and not (thread.kernel or auxiliary(thread.cgroup or ""))
     )  # fmt: skip
-    free = facts.online - busy
+    free = facts.online - frozenset[int]().union(*(part.cpus for part in parts), *alone)
     emulators = {}
     for index, part in enumerate(parts):
         if not _vm(part.places[0]) or part.split or len(part.places) > 1:

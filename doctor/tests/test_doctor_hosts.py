@@ -37,6 +37,7 @@ def tree(kind: str, lists: dict[str, str], rest: str) -> dict[str, dict[str, str
     return {ROOT: {"cpuset.cpus.effective": rest}, **made}
 
 
+VM = r"/machine.slice/machine-qemu\x2d{0}\x2dvm{0}.scope"
 POD = f"/kubepods.slice/kubepods-pod{{0}}.slice/cri-containerd-{{0}}{ID}.scope"
 
 
@@ -57,29 +58,12 @@ def seven(place: str, inside: str = "", busy: int = 8, *, has: bool = True, **mo
 
 
 def watched() -> Machine:
-    """A watchdog on each CPU joins no containers: its threads hardly ever wake up."""
+    """A watchdog on each CPU joins no containers, and PREEMPT_RT's timers belong to them."""
     machine = seven(POD)
-    dogs = [Task(900 + n, "dog", FIFO, 99, str(n), "/init.scope", 6, tgid=900) for n in range(64)]
+    dogs = [Task(200 + n, f"ktimers/{n}", FIFO, 1, str(n), "/", 60_000, flags=KTHREAD)
+            for n in range(8, 64)]  # fmt: skip
+    dogs += [Task(900 + n, "dog", FIFO, 99, str(n), "/init.scope", 6, tgid=900) for n in range(64)]
     return replace(machine, tasks=[*machine.tasks, *dogs])
-
-
-def timers() -> Machine:
-    """PREEMPT_RT's kernel threads on CPUs of a service make more wake-ups than the service."""
-    machine = seven("/system.slice/a{0}.service")
-    tasks = [Task(200 + n, f"ktimers/{n}", FIFO, 1, str(n), "/", 60_000, flags=KTHREAD)
-             for n in range(8, 64)]  # fmt: skip
-    return replace(machine, tasks=[*machine.tasks, *tasks])
-
-
-def emulators() -> Machine:
-    """Emulators with real-time priority on the same CPUs join no guests."""
-    machine = guests()
-    tree = dict(machine.cgroups or {})
-    places = [path.removeprefix(ROOT) for path in tree if path.endswith("/emulator")]
-    for path in places:
-        tree[f"{ROOT}{path[:-8]}iothread2"] = {**FILES, "cpuset.cpus": "0-1"}
-    tasks = [Task(800 + n, "qemu", FIFO, 1, "0-3", path, 9) for n, path in enumerate(places)]
-    return replace(machine, tasks=[*machine.tasks, *tasks], cgroups=tree)
 
 
 def old() -> Machine:
@@ -102,13 +86,16 @@ def openshift(first: int = 8, rest: str = "0-7", rate: int = 20_000, **changes: 
     return host(tree("isolated", lists, rest), tasks, **changes)
 
 
-def guests(name: str = r"/machine.slice/machine-qemu\x2d{0}\x2dvm{0}.scope/libvirt") -> Machine:
-    """Three on each node, whose emulators may use the node's first CPUs."""
-    cgroups, tasks = tree("member", {}, "0-63"), []
+def guests(name: str = f"{VM}/libvirt") -> Machine:
+    """Three on each node, whose emulators use the node's first CPUs, with FIFO priority."""
+    cgroups = tree("member", {}, "0-63")
+    tasks = [Task(890, "corosync", FIFO, 99, "0-63", "/system.slice/corosync.service", 9)]
     for n, first in enumerate((8, 16, 24, 40, 48, 56)):
         place = name.format(n)
         near = "0-3" if first < 32 else "32-35"
-        cgroups |= {f"{ROOT}{place}/emulator": {**FILES, "cpuset.cpus": near}}
+        for inner in ("emulator", "iothread2"):
+            cgroups |= {f"{ROOT}{place}/{inner}": {**FILES, "cpuset.cpus": near}}
+        tasks.append(Task(800 + n, "qemu", FIFO, 1, near, f"{place}/emulator", 9))
         tasks += pinned(f"{place}/vcpu0", range(first, first + 8), tgid=5000 + n)
     return host(cgroups, tasks)
 
@@ -150,9 +137,8 @@ HOSTS = {
     "slices": (old(), "member", SEVEN, "p rt1.slice 8-15  "),
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
-    "guests": (guests(), "member", VMS, "was on 32-35"),
-    "ktimers": (timers(), "member", SEVEN, "8-15  # member -> root, 8 threads, 400,000/s"),
-    "emulators": (emulators(), "member", VMS, "iothreadpin vm0 2 7 --live --config && p "),
+    "guests": (guests(), "member", VMS, "iothreadpin vm0 2 7 --live --config && p "),
+    "dedicated": (seven(f"{VM}/libvirt/vcpu0", busy=7), "member", SEVEN, "\np 'machine.slice/m"),
     "telecom": (telecom(), "-", CACHES, "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
     "container": (
         telecom(ONE, **{ONE: "4-127"}),

@@ -61,6 +61,8 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
         "schedshard's series, which needs no partition and leaves ", "- service: systemd",
     ):  # fmt: skip
         assert words in page
+    cores = planned(capsys, tmp_path / "cores", replace(services(3), llc_cpus=1))[0]
+    assert cores.count("\np system") == 3
 
 
 def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
@@ -122,6 +124,11 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     assert "emulatorpin vm1 7 " in page
     assert page.count(", emulator was on 0-17\n") == 3
     assert "emulatorpin vm2 16 " in page
+    lists = {places[0]: "2-5", places[0].replace("vcpu0", "emulator"): "0-1,6-7"}
+    tree = {f"{ROOT}{place}": {**FILES, "cpuset.cpus": cpus} for place, cpus in lists.items()}
+    few = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-17"}, **tree})
+    page, _ = planned(capsys, tmp_path / "few", few)
+    assert "virsh emulatorpin vm0 1 --live --config && p 'machine.slice" in page
     page, _ = planned(capsys, tmp_path / "full", Machine(tasks=tasks_of(places)))
     assert page.count("\nvirsh emulatorpin") == 2
     assert "none is free" in page
