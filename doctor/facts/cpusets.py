@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -80,29 +80,23 @@ class Cpusets:
     domains: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def _below(self) -> dict[str, list[Cpuset]]:
-        below: dict[str, list[Cpuset]] = {}
-        for path in self._paths:
-            if path != "/":
-                below.setdefault(path.rpartition("/")[0] or "/", []).append(self.sets[path])
-        return below
-
-    @cached_property
     def _paths(self) -> list[str]:
         return sorted(self.sets)
 
-    def inside(self, path: str) -> list[Cpuset]:
-        """Return all cpusets below a path."""
+    def inside(self, path: str) -> Iterator[Cpuset]:
+        """Yield all cpusets below a path, sorted by path."""
         # "0" is the character after "/".
         ends = (bisect_left(self._paths, f"{path}{end}") for end in "/0")
-        return [self.sets[name] for name in self._paths[slice(*ends)]]
+        yield from (self.sets[name] for name in islice(self._paths, *ends) if name != "/")
 
     def rivals(self, cpuset: Cpuset) -> list[Cpuset]:
         """Return the siblings that name CPUs of this cpuset, at most NAMED of them."""
-        beside = self._below.get(cpuset.path.rpartition("/")[0] or "/", [])
+        above = cpuset.path.rpartition("/")[0]
         overlapping = (
-            other for other in beside if other is not cpuset and other.claimed & cpuset.claimed
-        )
+            other for other in self.inside(above)
+            if other.path.rpartition("/")[0] == above
+            and other is not cpuset and other.claimed & cpuset.claimed
+        )  # fmt: skip
         return list(islice(overlapping, NAMED))
 
     def preorder(self) -> list[Cpuset]:

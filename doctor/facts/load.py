@@ -161,7 +161,7 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
         group for group in held
         if len({places[name] for name in group.cgroups}) < 2
         or not all(map(auxiliary, group.cgroups))
-    ]  # fmt: skip
+    ] or held  # fmt: skip
     rates: Counter[str] = Counter()
     for group in held:
         rates.update({places[name]: round(group.wakeups) for name in group.cgroups})
@@ -323,14 +323,13 @@ def domain_loads(facts: Facts, domains: Domains) -> list[DomainLoad]:
         groups = _groups(domain.cpus, members, facts)
         awake = [group for group in groups if group.wakeups > 0 and not group.roams]
         asleep = [group for group in groups if not group.roams]
-        free = (member for group in groups if group.roams for member in group.threads)
-        roaming = [member for member in free if member.kernel]
+        free = [member for group in groups if group.roams for member in group.threads]
         loads.append(
             DomainLoad(
                 domain,
                 tuple(sorted(groups, key=lambda group: -group.wakeups)),
                 _waking(members, facts),
-                _waking(roaming, facts),
+                _waking(filter(lambda member: member.kernel, free), facts),
                 _waking((member for member in members if member.policy == DEADLINE), facts),
                 _llcs(awake or asleep or groups, facts),
                 facts.seconds > 0 and any(member.voluntary is not None for member in members),
