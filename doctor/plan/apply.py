@@ -393,6 +393,8 @@ def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:
             wrong.append(f"{cgroup} has CPUs {label(effective)}, not {label(cpus)}")
         elif not balanced <= cpus:
             wrong.append(f"{cgroup}: the kernel balances its CPUs with {label(balanced - cpus)}")
+        elif domains and len(cpus) > 1 and not balanced:
+            wrong.append(f"{cgroup}: the kernel made no scheduling domain of its CPUs")
     return wrong
 
 
