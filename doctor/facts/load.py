@@ -116,13 +116,17 @@ class Part:
 
 
 def place_of(cgroup: str, facts: Facts) -> str:
-    """Return the cgroup that can be a partition for a thread: its unit, or a partition in it."""
+    """Return the cgroup that can be a partition for a thread: its unit, or one inside.
+
+    This is a partition, or a cgroup to which a service gave CPUs of its own.
+    """
     unit = unit_of(cgroup)
+    apart = kind_of(unit) in ("service", "other")
     if len(cgroup) > len(unit) and facts.cpusets.version == 2:
         path = cgroup
         while len(path) > len(unit):
             held = facts.cpusets.sets.get(path)
-            if held is not None and held.partition != "member":
+            if held is not None and (held.partition != "member" or (apart and held.cpus)):
                 return path
             path = path.rpartition("/")[0]
     return unit

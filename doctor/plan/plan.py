@@ -20,7 +20,7 @@ from common.inputs import open_input
 from common.paths import typed
 from doctor.facts.cpusets import Cpuset
 from doctor.facts.facts import Facts
-from doctor.facts.load import Part, auxiliary, kind_of
+from doctor.facts.load import Part, auxiliary, kind_of, unit_of
 from doctor.facts.values import clean, cpu_list
 from doctor.judge.finding import count_of
 from doctor.judge.predictions import percent, share_words
@@ -132,9 +132,11 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         place = top if listed >= part.cpus and not listed & others and not used else place
     if _PLAIN.fullmatch(place) is None:
         return f"{where}: the name {_shown(place)} has characters that are unsafe in a command"
+    if any(name.startswith(f"{place}/") for other in beside for name in other.places):
+        return f"{where}: cgroups inside {_shown(place)} become partitions"
     held = facts.cpusets.sets.get(place, Cpuset(place))
     own = _listed(held, facts)
-    kind = kind_of(place)
+    kind = kind_of(unit_of(place))
     cpus = part.cpus
     threads = [thread for group in part.groups for thread in group.threads if not thread.kernel]
     if part.split or place == "/":
@@ -162,7 +164,8 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         own -= more if len(more) > max(len(apart), _STAY) and not held.cpus else frozenset()
     if own >= cpus and not own & others:
         cpus = own
-    if facts.unthrottled and not cpus - part.cpus and not _vm(place):
+    confined = held.cpus and held.cpus & facts.online <= cpus
+    if facts.unthrottled and not (cpus - part.cpus or confined or _vm(place)):
         return (
             f"{where}: {facts.unthrottled}, so that other threads of {_shown(place)} may never run "
             "on these CPUs: give its list a CPU without a real-time thread first"

@@ -122,6 +122,7 @@ SEVEN = f"{EIGHTS} 56-63"
 VMS = "5,24-31 6,16-23 7-15 37,56-63 38,48-55 39-47"
 ONE = f"/docker/{ID}"
 CACHES = "4-15 16-31 32-47 48-63 64-79 80-95 96-111 112-127"
+OFF = {"proc/sys/kernel/sched_rt_runtime_us": "-1\n"}
 FULL = {"sys/devices/system/cpu/nohz_full": "8-63\n"}
 # By kind: the host, what its cgroups are now, the CPUs of the plan's partitions, words of the page.
 HOSTS = {
@@ -138,6 +139,7 @@ HOSTS = {
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
     "guests": (guests(), "member", VMS, "iothreadpin vm0 2 7 --live --config && p "),
+    "threaded": (seven("/a.service/w{0}", files=OFF), "member", SEVEN, "p a.service/w1 8-15  #"),
     "dedicated": (seven(f"{VM}/libvirt/vcpu0", busy=7), "member", SEVEN, "\np 'machine.slice/m"),
     "telecom": (telecom(), "-", CACHES, "cpus-4 4-15 '4 5 6 7 8 9 10 11 12 "),
     "container": (
