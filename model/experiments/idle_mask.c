@@ -96,8 +96,6 @@ static double ratio(double a, double b)
 enum figure {
 	MESSAGES,
 	SET,
-	EXIT,
-	KICK,
 	PER_ENTER,
 	PER_EXIT,
 	PER_TICK,
@@ -107,25 +105,19 @@ enum figure {
 	MOST_PICKED,
 	PER_WALK,
 	CUT,
-	IDLE_PULLS,
-	NEWIDLE_PULLS,
-	FAR_PULLS,
-	FAR_WAKEUPS,
 	IDLE_SHARE,
 	LLCS,
 	FIGURES
 };
 
-#define NAMES(load)                                                                                \
-	{                                                                                          \
-		load "_messages_per_second", load "_set_per_mille", load "_exit_per_mille",        \
-			load "_kick_per_mille", load "_cycles_per_enter", load "_cycles_per_exit", \
-			load "_cycles_per_tick", load "_enters_per_second",                        \
-			load "_kicks_per_second", load "_kicks_in_same_llc",                       \
-			load "_kicks_of_most_picked", load "_cpus_per_walk", load "_walks_cut",    \
-			load "_idle_pulls_per_second", load "_newidle_pulls_per_second",           \
-			load "_far_pulls_per_second", load "_far_wakeups", load "_idle_share",     \
-			load "_llcs_per_group"                                                     \
+#define NAMES(load)                                                                           \
+	{                                                                                     \
+		load "_messages_per_second", load "_set_per_mille", load "_cycles_per_enter", \
+			load "_cycles_per_exit", load "_cycles_per_tick",                     \
+			load "_enters_per_second", load "_kicks_per_second",                  \
+			load "_kicks_in_same_llc", load "_kicks_of_most_picked",              \
+			load "_cpus_per_walk", load "_walks_cut", load "_idle_share",         \
+			load "_llcs_per_group"                                                \
 	}
 
 static const char *const names[2][FIGURES] = { NAMES("under"), NAMES("over") };
@@ -139,8 +131,6 @@ static void report(struct run *run, const struct load *l, const char *const *nam
 	double value[FIGURES] = {
 		[MESSAGES] = (double)l->bench.received / seconds,
 		[SET] = 1e3 * (double)(s->enter_time + s->exit_time + s->kick_time) / busy,
-		[EXIT] = 1e3 * (double)s->exit_time / busy,
-		[KICK] = 1e3 * (double)s->kick_time / busy,
 		[PER_ENTER] = run_cycles(run, ratio((double)s->enter_time, (double)s->enters)),
 		[PER_EXIT] = run_cycles(run, ratio((double)s->exit_time, (double)s->exits)),
 		[PER_TICK] = run_cycles(run, ratio((double)s->kick_time, (double)s->ticks)),
@@ -150,10 +140,6 @@ static void report(struct run *run, const struct load *l, const char *const *nam
 		[MOST_PICKED] = ratio((double)l->most_picked, (double)s->kicks),
 		[PER_WALK] = ratio((double)s->walked, walks),
 		[CUT] = ratio((double)s->cut, walks),
-		[IDLE_PULLS] = (double)s->idle_pulls / seconds,
-		[NEWIDLE_PULLS] = (double)s->newidle_pulls / seconds,
-		[FAR_PULLS] = (double)s->far_pulls / seconds,
-		[FAR_WAKEUPS] = ratio((double)s->far_wakeups, (double)s->wakeups),
 		[IDLE_SHARE] = (double)s->time[FAIR_HALTED] / (busy + (double)s->time[FAIR_HALTED]),
 		[LLCS] = l->llcs,
 	};

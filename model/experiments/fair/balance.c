@@ -75,26 +75,8 @@ static void ask_for_the_running(struct fair_cpu *me, u32 cpu, u32 dst)
 	if (from->evict_to < 0 && READ_ONCE(from->rq->curr) != from->idle) {
 		from->evict_to = dst;
 		fair_resched(me, from->rq);
-		me->stats.active++;
 	}
 	rt_unlock(&from->rq->lock);
-}
-
-static void count_moved(struct fair_cpu *me, u32 from, u32 to, u32 n, enum fair_why why)
-{
-	switch (why) {
-	case FAIR_BUSY:
-		me->stats.busy_pulls += n;
-		break;
-	case FAIR_IDLE:
-		me->stats.idle_pulls += n;
-		break;
-	case FAIR_NEWIDLE:
-		me->stats.newidle_pulls += n;
-		break;
-	}
-	if (!fair_share_cache(me, from, to))
-		me->stats.far_pulls += n;
 }
 
 /*
@@ -153,7 +135,10 @@ static u32 balance(struct fair_cpu *me, u32 dst, u32 level, enum fair_why why)
 		n = take_tasks(me, (u32)m.cpu, d, sd, most, taken);
 	if (n) {
 		put_tasks(me, dst, taken, n);
-		count_moved(me, (u32)m.cpu, dst, n, why);
+		if (why == FAIR_IDLE)
+			me->stats.idle_pulls += n;
+		else if (why == FAIR_NEWIDLE)
+			me->stats.newidle_pulls += n;
 		WRITE_ONCE(sd->failed, 0);
 		WRITE_ONCE(sd->interval, d->nr);
 		return n;

@@ -63,25 +63,19 @@ enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
  * struct fair_stats - events, on one CPU or on all
  * @time: by mode, picoseconds
  * @enters, @enter_time: number of entries into the idle set, with a stopped tick, and their time
- * @stays: how often CPUs went idle that were still in the idle set
  * @exits, @exit_time: number of exits, each at a CPU's first busy tick, and their time
  * @ticks, @kick_time: busy ticks, and the time that they spent on requesting a balancer
  * @kicks: requests for a balancer; @near: of these, in the same LLC
  * @balances: walks of a balancer; @looks: walks without balancing, for new CPUs or decaying load
  * @walked: CPUs that walks visited; @cut: walks that ended because the balancer got work
- * @idle_pulls, @newidle_pulls, @busy_pulls: tasks moved by balancers, by CPUs that ran out of
- *	tasks, by CPUs that had some; @active: running tasks moved
- * @far_pulls: pulls to another LLC
- * @idles: CPUs that went idle
- * @wakeups: tasks woken; @far_wakeups: tasks woken on another LLC than before
- * @scanned: CPUs that searches for a woken task read
+ * @idle_pulls, @newidle_pulls: tasks moved by balancers, and by CPUs that ran out of tasks
+ * @wakeups: tasks woken
  */
 struct fair_stats {
 	u64 time[FAIR_MODES];
-	u64 enters, enter_time, stays, exits, exit_time, ticks, kick_time, kicks, near;
+	u64 enters, enter_time, exits, exit_time, ticks, kick_time, kicks, near;
 	u64 balances, looks, walked, cut;
-	u64 idle_pulls, newidle_pulls, busy_pulls, active, far_pulls;
-	u64 idles, wakeups, far_wakeups, scanned, switches, ipis;
+	u64 idle_pulls, newidle_pulls, wakeups;
 };
 
 /**

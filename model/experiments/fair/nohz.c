@@ -41,7 +41,6 @@ void fair_nohz_enter(struct fair_cpu *me)
 	WRITE_ONCE(rq->blocked_until, begin + DECAYED);
 	if (rq->tick_stopped) {
 		me->fair->ops->stay(me->fair->idle);
-		me->stats.stays++;
 		return;
 	}
 	rq->tick_stopped = 1;

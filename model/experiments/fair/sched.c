@@ -29,15 +29,8 @@ static void switch_to(struct fair_cpu *me, struct fair_rq *rq, struct fair_task 
 	WRITE_ONCE(rq->curr, next);
 	WRITE_ONCE(next->on_cpu, 1);
 	me->curr = next;
-	me->stats.switches++;
 	sim_spend(me->fair->costs.context_switch);
 	smp_store_release(&prev->on_cpu, 0); /* pairs with the acquire in fair_wake() */
-}
-
-static void go_idle(struct fair_cpu *me)
-{
-	me->stats.idles++;
-	fair_core_went_idle(me);
 }
 
 /* A CPU without tasks looks for some, with no lock held. */
@@ -75,7 +68,7 @@ void fair_schedule(struct fair_cpu *me)
 		switch_to(me, rq, prev, next);
 	rt_unlock(&rq->lock);
 	if (next == me->idle && prev != next)
-		go_idle(me);
+		fair_core_went_idle(me);
 	if (me->leaving) {
 		struct fair_task *p = me->leaving;
 

@@ -135,7 +135,6 @@ static s64 search(struct fair_cpu *me, u32 target, bool cores)
 		if (!cores && --left == 0)
 			break;
 		sim_spend(me->fair->costs.look);
-		me->stats.scanned++;
 		if (!fair_is_idle(me, cpu))
 			continue;
 		if (!cores || fair_core_is_idle(me, cpu))

@@ -12,10 +12,8 @@ void fair_kick(struct fair_cpu *me, u32 cpu)
 	const struct fair_cpu *other = &me->fair->cpu[cpu];
 
 	/* An idle CPU monitors its line: a store there wakes it, without an interrupt. */
-	if (other->mode != FAIR_HALTED) {
+	if (other->mode != FAIR_HALTED)
 		sim_spend(me->fair->costs.ipi_send);
-		me->stats.ipis++;
-	}
 	sim_interrupt(other->index, me->fair->costs.ipi_travel);
 }
 
@@ -120,7 +118,6 @@ static void place(struct fair_cpu *me, struct fair_task *p, bool sync)
 	u32 cpu = fair_select(me, p, sync);
 
 	if (cpu != READ_ONCE(p->cpu)) {
-		me->stats.far_wakeups += !fair_share_cache(me, cpu, p->cpu);
 		WRITE_ONCE(p->recent, p->cpu);
 		WRITE_ONCE(p->cpu, cpu);
 	}
