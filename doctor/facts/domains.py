@@ -27,7 +27,7 @@ from model.machines.topo import ranges
 # Partitions of type `isolated` came with 6.1, partitions below other cgroups than partitions
 # ("remote") with 6.7. Up to 6.10 the kernel could overlook a remote partition of type `root`
 # (ccac8e8de99c).
-_REMOTE_FIXED = (6, 11, 0)
+REMOTE_FIXED = (6, 11, 0)
 # From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
 # `root` (9b496a8bbed9).
 _LEAK_FIXED = (6, 12, 10)
@@ -107,13 +107,13 @@ def _version_2(facts: Facts) -> tuple[list[RootDomain], list[str]]:
         used |= cpus
         if cpus:
             built.append(RootDomain(cpus, False, f"partition {partition.path}"))
-        if _remote(cpusets, partition) and facts.version < _REMOTE_FIXED:
+        if _remote(cpusets, partition) and facts.version < REMOTE_FIXED:
             # Such a partition on an older version is a distributor's backport.
             unsure.append(
                 f"partition {partition.path} is below a cgroup that is not a partition: "
                 "Linux 6.7 to 6.10 and backports may overlook the partition (fixed by ccac8e8de99c)"
             )
-    if built and facts.isolated and _REMOTE_FIXED <= facts.version < _LEAK_FIXED:
+    if built and facts.isolated and REMOTE_FIXED <= facts.version < _LEAK_FIXED:
         unsure.append(
             "with isolcpus and a partition of type root, Linux 6.11 to 6.12.9 may put isolated "
             "CPUs back into the root domain of other CPUs (fixed by 9b496a8bbed9 and its backports)"

@@ -17,7 +17,7 @@ from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.severity import Policy, of_gain
 from doctor.known.catalogue import Catalogue
-from doctor.known.offers import V1, V1_COMMAND, no_partitions
+from doctor.known.offers import V1, V1_COMMAND, no_partitions, out_of_reach
 from doctor.known.push_ipi import push_ipi
 from doctor.predict.prediction import (
     Prediction,
@@ -108,6 +108,10 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
             "them in groups first, each inside one last-level cache; then give each group a "
             f"{group}."
         )
+        places = max(load.parts, key=lambda part: part.wakeups).places if load.parts else ()
+        if len(places) > 1:
+            shared = f"Threads of {', '.join(places[:3])} share CPUs"
+            finding.remedy = f"{shared}: give each its own CPUs first, and then a {group}."
         finding.command = "taskset -cp LIST PID"
         if load.deadline:
             # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
@@ -122,7 +126,7 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     elif facts.cpusets.version == 1:
         finding.remedy = (
             f"{V1} CPUs of isolcpus=domain cannot be in such a cpuset: remove these CPUs from that "
-            "option. A container that is made later balances over all CPUs, and merges the domains."
+            "option."
         )
         finding.command = V1_COMMAND
     if facts.cpusets.part:
@@ -151,6 +155,7 @@ def domain_finding(
         or len(load.domain.cpus) < 2
         or load.domain.unseen
         or load.done
+        or out_of_reach(facts, load)
     ):
         return None
     gain = _gain(load, cost)
@@ -189,12 +194,21 @@ def machine_cost(costs: Sequence[Cost]) -> Range:
     return total(cost.now.share for cost in costs if isinstance(cost, Prediction))
 
 
-def left_words(costs: Sequence[Cost]) -> str:
+def barred(facts: Facts, loads: Sequence[DomainLoad], costs: Sequence[Cost]) -> str:
+    """Return why partitions that would save enough need another kernel, or ""."""
+    reasons = (
+        out_of_reach(facts, load) for load, cost in zip(loads, costs)
+        if isinstance(cost, Prediction) and of_gain(cost.saved)
+    )  # fmt: skip
+    return next(filter(None, reasons), "")
+
+
+def left_words(costs: Sequence[Cost], why: str) -> str:
     """Return the remaining cost as text, for a machine on which no remedy saves enough."""
     all_of_it = machine_cost(costs)
     if not all_of_it.value:
         return "sharing costs nothing here"
     return (
-        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), and no "
-        "partition would save enough"
+        f"sharing costs {share_words(all_of_it)} of the machine's CPU time (predicted), and "
+        f"{why or 'no partition would save enough'}"
     )

@@ -14,7 +14,7 @@ from doctor.facts.load import DomainLoad, domain_loads
 from doctor.judge.finding import Finding, per_second
 from doctor.judge.predictions import percent
 from doctor.judge.profiled import all_findings
-from doctor.judge.root_domains import Cost, left_words, machine_cost
+from doctor.judge.root_domains import Cost, barred, left_words, machine_cost
 from doctor.judge.severity import NO_POLICY, Policy
 from doctor.known.catalogue import load_catalogue
 from doctor.predict.prediction import Prediction, Range, Unpredicted
@@ -171,8 +171,9 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
 
 
 def _sentence(
-    findings: list[Finding], doubts: list[str], loads: list[DomainLoad], costs: list[Cost]
-) -> str:
+    findings: list[Finding], doubts: list[str], facts: Facts | None, loads: list[DomainLoad],
+    costs: list[Cost],
+) -> str:  # fmt: skip
     if findings:
         more = len(findings) - 1
         rest = f" (and {more} more finding{'s' if more > 1 else ''}" if more else ""
@@ -184,11 +185,12 @@ def _sentence(
     rate = sum(load.wakeups for load in loads)
     if loads and rate < 1:
         return "Nothing found: real-time threads hardly ever wake up here."
-    if loads:
+    if facts is not None and loads:
         headline = "No remedy" if machine_cost(costs).value >= _MUCH else "Nothing"
         return (
             f"{headline} found: with {per_second(rate)} real-time wake-ups per second on "
-            f"{len(loads)} root domain{'s' if len(loads) > 1 else ''}, {left_words(costs)}."
+            f"{len(loads)} root domain{'s' if len(loads) > 1 else ''}, "
+            f"{left_words(costs, barred(facts, loads, costs))}."
         )
     return "Nothing found: no function and no line of the catalogue is hot in this profile."
 
@@ -229,5 +231,5 @@ def judge(
     return Verdict(
         source, facts, domains, tuple(loads), tuple(costs), tuple(profiles), tuple(findings),
         tuple(doubts), tuple(_notes(facts, loads, profiles)), status,
-        _sentence(findings, doubts, loads, costs),
+        _sentence(findings, doubts, facts, loads, costs),
     )  # fmt: skip

@@ -7,7 +7,10 @@ distributors, lack some of the files named there. Doctor proposes no file known 
 
 from __future__ import annotations
 
+from doctor.facts.domains import REMOTE_FIXED
 from doctor.facts.facts import Facts
+from doctor.facts.load import DomainLoad, kind_of
+from doctor.facts.values import cut_ids
 from doctor.known.catalogue import Entry
 from doctor.known.kernels import load_kernels, shows
 
@@ -18,9 +21,13 @@ _SCOPE = "sys/module/workqueue/parameters/default_affinity_scope"
 _SCOPE_SINCE = (6, 6, 0)
 _PARTITION = "cpuset.cpus.partition"
 _PARTITIONS_SINCE = (5, 0, 0)
+_EXCLUSIVE = (6, 7, 0)
+# Kinds of cgroups whose place in the tree a manager decides.
+_MANAGED = {"pod", "proxmox", "job"}
 V1 = (
     "With cgroup v1 make a cpuset for each group: each topmost cpuset with sched_load_balance 1 "
-    "is a root domain, once the root cpuset has 0 there."
+    "is a root domain, once the root cpuset has 0 there. A container that is made later balances "
+    "over all CPUs, and merges the domains."
 )
 V1_COMMAND = "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
@@ -51,6 +58,54 @@ def no_partitions(facts: Facts) -> tuple[str, str] | None:
         f"type root for each group. Otherwise only cgroup v1 helps. {V1}",
         f"ls /sys/fs/cgroup/*/{_PARTITION}",
     )
+
+
+def has_exclusive(facts: Facts) -> bool:
+    """Whether the kernel has cpuset.cpus.exclusive, by the collected files or its version."""
+    below = [
+        cpuset for cpuset in facts.cpusets.sets.values() if cpuset.path != "/" and cpuset.partitions
+    ]
+    return facts.version >= _EXCLUSIVE or any(cpuset.exclusive is not None for cpuset in below)
+
+
+def base_of(path: str, facts: Facts) -> str:
+    """Return the nearest valid partition above a cgroup, "" for the root cgroup."""
+    above = path.rpartition("/")[0]
+    while above:
+        held = facts.cpusets.sets.get(above)
+        if held is not None and (held.root_partition or held.isolated_partition):
+            return above
+        above = above.rpartition("/")[0]
+    return ""
+
+
+def overlooked(path: str, facts: Facts) -> bool:
+    """Whether the kernel refuses a partition below a cgroup that is none, or may overlook it."""
+    return facts.version < REMOTE_FIXED and "/" in path[len(base_of(path, facts)) + 1 :]
+
+
+def too_deep(path: str, facts: Facts) -> str:
+    """Return why a cgroup cannot be a partition of a kernel before 6.7, or ""."""
+    if has_exclusive(facts) or not overlooked(path, facts):
+        return ""
+    own = (
+        "start it in a slice of its own below the root (systemd: Slice=; docker, podman: "
+        "--cgroup-parent; libvirt: <resource>), or "
+    )
+    return (
+        "this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must lie directly "
+        f"below the root or another partition, and {cut_ids(path)} does not: "
+        f"{'' if kind_of(path) in _MANAGED else own}boot Linux 6.11, or a kernel with that file"
+    )
+
+
+def out_of_reach(facts: Facts, load: DomainLoad) -> str:
+    """Return why no part of a load can be a partition, if only another kernel helps, or ""."""
+    places = [place for part in load.parts for place in part.places]
+    if facts.cpusets.version == 2 and {kind_of(place) for place in places} <= _MANAGED:
+        reasons = [too_deep(place, facts) for place in places]
+        return reasons[0] if reasons and all(reasons) else ""
+    return ""
 
 
 def _workqueue(facts: Facts) -> tuple[str, str] | None:

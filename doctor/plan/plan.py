@@ -24,9 +24,9 @@ from doctor.facts.load import Part, auxiliary, kind_of, unit_of
 from doctor.facts.values import clean, cpu_list
 from doctor.judge.finding import count_of
 from doctor.judge.predictions import percent, share_words
-from doctor.judge.root_domains import wide_words
+from doctor.judge.root_domains import barred, wide_words
 from doctor.judge.verdict import Verdict
-from doctor.known.offers import V1, no_partitions
+from doctor.known import offers
 from doctor.plan.apply import EMULATOR, FORMAT, MOST
 from doctor.predict.prediction import Prediction, total
 from doctor.predict.shape import PARTITION
@@ -39,7 +39,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
 _LITTLE = 0.01
 # This many CPUs without real-time threads are left for all other tasks, even if others need one.
 _STAY = 2
-_EXCLUSIVE = (6, 7, 0)
 # How a page and its JSON begin.
 _OURS = re.compile(
     rb"# [0-9]+ partitions? for .*: Linux |\{\s*\"format\":\s*\"%b\"" % FORMAT.encode()
@@ -94,25 +93,6 @@ class Plan:
     rest: frozenset[int]
 
 
-def _exclusive(facts: Facts) -> bool:
-    """Whether the kernel has cpuset.cpus.exclusive, by the collected files or its version."""
-    below = [
-        cpuset for cpuset in facts.cpusets.sets.values() if cpuset.path != "/" and cpuset.partitions
-    ]
-    return facts.version >= _EXCLUSIVE or any(cpuset.exclusive is not None for cpuset in below)
-
-
-def _base(path: str, facts: Facts) -> str:
-    """Return the nearest valid partition above a cgroup, "" for the root cgroup."""
-    above = path.rpartition("/")[0]
-    while above:
-        held = facts.cpusets.sets.get(above)
-        if held is not None and (held.root_partition or held.isolated_partition):
-            return above
-        above = above.rpartition("/")[0]
-    return ""
-
-
 def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = None) -> Row | str:
     """Return a part's row, or why it gets none. ``beside`` are the other parts."""
     others = frozenset[int]().union(*(other.cpus | _lists(other, facts) for other in beside))
@@ -121,10 +101,10 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         names = ", ".join(_shown(name) for name in part.places[:3])
         return f"{where}: threads of {names} share these CPUs: first pin them to separate CPUs"
     place = part.places[0]
-    above = _base(place, facts)
+    above = offers.base_of(place, facts)
     used = any(name.startswith(f"{above}/") for other in beside for name in other.places)
     place = above if above and not used else place
-    if _too_deep(place, facts) and not part.split:
+    if offers.overlooked(place, facts) and not part.split:
         # A slice below the root may be a partition, if its CPUs are this part's alone.
         top = f"{above}/{place[len(above) + 1 :].partition('/')[0]}"
         listed = facts.cpusets.sets.get(top, Cpuset(top)).cpus or frozenset()
@@ -148,14 +128,15 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
                 "not threaded: the processes of that cgroup would have to leave it first"
             )
         path = f"{place.rstrip('/')}/cpus-{min(cpus)}"
-        if reason := _too_deep(path, facts):
+        if reason := offers.too_deep(path, facts):
             return f"{where}: {reason}"
         masks = {
             label(thread.allowed): min(thread.allowed) for thread in facts.threads
             if thread.cgroup == place and thread.allowed and thread.allowed & facts.online <= cpus
         }  # fmt: skip
         lists = tuple(sorted(masks, key=lambda mask: masks[mask]))
-        return Row(path, cpus, "-", kind, len(threads), part.wakeups, _base(path, facts), lists)
+        base = offers.base_of(path, facts)
+        return Row(path, cpus, "-", kind, len(threads), part.wakeups, base, lists)
     if _vm(place):
         apart = [inner.cpus or frozenset() for inner in facts.cpusets.inside(place)
                  if auxiliary(inner.path)]  # fmt: skip
@@ -181,22 +162,12 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
     else:
         cpus |= {emulator}
         emulator = emulator if kind == "guest" else None
-    if reason := _too_deep(place, facts):
+    if reason := offers.too_deep(place, facts):
         return f"{where}: {reason}"
     return Row(
         place, cpus, held.partition if held.valid else "member", kind, len(threads), part.wakeups,
-        _base(place, facts), emulator=emulator,
+        offers.base_of(place, facts), emulator=emulator,
     )  # fmt: skip
-
-
-def _too_deep(path: str, facts: Facts) -> str:
-    """Return why a cgroup cannot be a partition of a kernel before 6.7, or ""."""
-    if _exclusive(facts) or "/" not in path[len(_base(path, facts)) + 1 :]:
-        return ""
-    return (
-        "this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must lie directly "
-        f"below the root or another partition, and {_shown(path)} does not"
-    )
 
 
 def _listed(cpuset: Cpuset, facts: Facts) -> frozenset[int]:
@@ -231,7 +202,7 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
     for index, part in enumerate(parts):
         if not _vm(part.places[0]) or part.split or len(part.places) > 1:
             continue
-        above = _base(part.places[0], facts)
+        above = offers.base_of(part.places[0], facts)
         inside = free & (facts.cpusets.sets[above].claimed if above else free)
         known = [facts.cpus[cpu] for cpu in part.cpus if cpu in facts.cpus]
         node = [cpu for cpu in inside if facts.cpus[cpu].node in {own.node for own in known}]
@@ -247,19 +218,18 @@ def _shown(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else repr(name[:80])
 
 
-def _starved(rows: list[Row], facts: Facts) -> dict[str, frozenset[int]]:
-    """Return the cgroups beside the rows that would lose their last CPU, and the CPUs they have."""
-    taken = frozenset[int]().union(*(row.cpus for row in rows))
-    inside = tuple(f"{row.path}/" for row in rows)
-    starved = {}
+def _others(rows: list[Row], facts: Facts) -> list[tuple[str, frozenset[int]]]:
+    """Return the cgroups beside the rows that cannot use all CPUs, and the CPUs that they have."""
+    own = tuple(f"{row.path}/" for row in rows)
+    made = [(row.base, _listed(facts.cpusets.sets[row.base], facts))
+            for row in rows if row.masks and row.base]  # fmt: skip
     for held in facts.cpusets.preorder():
-        above = any(path.startswith(f"{held.path.rstrip('/')}/") for path in inside)
-        mine = f"{held.path}/".startswith(inside)
+        above = any(path.startswith(f"{held.path.rstrip('/')}/") for path in own)
         partition = held.root_partition or held.isolated_partition
-        cpus = (held.cpus or frozenset()) & facts.online
-        if cpus and cpus <= taken and not (above or mine or partition):
-            starved[held.path] = cpus
-    return starved
+        if not (above or partition or f"{held.path}/".startswith(own)):
+            base = facts.cpusets.sets.get(offers.base_of(held.path, facts), held)
+            made.append((held.path, (held.cpus or base.claimed) & facts.online))
+    return made
 
 
 def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
@@ -310,8 +280,11 @@ def make_plan(verdict: Verdict) -> Plan | str:
         if isinstance(finding.predicted, Prediction)
     ]  # fmt: skip
     hot = [cpus for cpus, predicted in costly if predicted.row(PARTITION) is not None]
-    if facts is None or not costly:
-        return "no partition is known to save enough"
+    if facts is None:
+        return "HOST.tar shows the groups, a profile does not"
+    if not costly:
+        why = barred(facts, verdict.loads, verdict.costs)
+        return why or "no partition is known to save enough"
     busy = {load.domain.cpus for load in verdict.loads if load.kernel > load.wakeups / 2}
     if not hot and all(cpus in busy for cpus, _ in costly):
         return "most of these wake-ups are of kernel threads, which no partition of a cgroup takes"
@@ -320,12 +293,10 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
-        return (
-            f"{V1} A container that is made later balances over all CPUs, and merges the domains."
-        )
+        return offers.V1
     if facts.cpusets.version == 0 or facts.cpusets.part:
         return "the whole tree of cgroups was not seen: collect on the host itself"
-    if other := no_partitions(facts):
+    if other := offers.no_partitions(facts):
         return other[0]
     parts = [part for load in verdict.loads if load.domain.cpus in hot for part in load.parts]
     most = max((part.wakeups for part in parts), default=0.0)
@@ -333,11 +304,6 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if len(parts) > MOST:
         return f"{len(parts):,} partitions are more than a person can review ({MOST})"
     rows, left = _rows(parts, facts)
-    for base in {row.base for row in rows if row.masks and row.base}:
-        inside = [row for row in rows if row.base == base]
-        if _listed(facts.cpusets.sets[base], facts) <= frozenset().union(*(r.cpus for r in inside)):
-            rows.remove(least := min(inside, key=lambda row: row.wakeups))
-            left.append(f"CPUs {label(least.cpus)}: other threads of {_shown(base)} run there")
     free = facts.online - frozenset[int]().union(
         *(held.claimed for held in facts.cpusets.sets.values()
           if held.path != "/" and (held.root_partition or held.isolated_partition))
@@ -349,10 +315,12 @@ def make_plan(verdict: Verdict) -> Plan | str:
             return kept
         rows = kept
         rest = free - frozenset[int]().union(*(row.cpus for row in rows))
-    for path, cpus in _starved(rows, facts).items():
-        left.append(f"CPUs {label(cpus)}: {_shown(path)} has no other CPU: give it another first")
-        rows = [row for row in rows if not row.cpus & cpus]
-        rest |= cpus & free
+    for path, cpus in _others(rows, facts):
+        if cpus and cpus <= frozenset[int]().union(*(row.cpus for row in rows)):
+            least = min((row for row in rows if row.cpus & cpus), key=lambda row: row.wakeups)
+            left.append(f"CPUs {label(least.cpus)}: threads of {_shown(path)} have no other CPU")
+            rows.remove(least)
+            rest |= least.cpus & free
     if not rows:
         return left[0] if left else "no real-time threads are in groups of CPUs"
     return Plan(tuple(rows), tuple(left), rest)
@@ -441,16 +409,14 @@ def _line(row: Row, facts: Facts) -> str:
     if row.was == "isolated":
         file = shlex.quote(f"{row.path[len(row.base) + 1 :]}/cpuset.cpus.partition")
         return f"echo root >{file}  {note}"
-    if not _exclusive(facts):
+    if not offers.has_exclusive(facts):
         note += f", cpuset.cpus was '{label(held.cpus or frozenset())}'"
     if row.emulator is not None:
-        guest, pins = shlex.quote(_guest(row.path)), ""
+        vm, pins = shlex.quote(_guest(row.path)), ""
         below = [name for name in sets if name.startswith(f"{row.path}/") and auxiliary(name)]
         for name in below or [EMULATOR]:
             threads, leaf = sets.get(name, held), name.rpartition("/")[2]
-            verb = (
-                f"emulatorpin {guest}" if leaf == "emulator" else f"iothreadpin {guest} {leaf[8:]}"
-            )
+            verb = f"emulatorpin {vm}" if leaf == "emulator" else f"iothreadpin {vm} {leaf[8:]}"
             pins += f"virsh {verb} {row.emulator} --live --config && "
             was = label(threads.cpus or threads.effective or facts.online)
             note += f", {leaf} was on {was}"
@@ -513,6 +479,10 @@ def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
         f"Whom it hurts: all other tasks can then use only CPUs {label(plan.rest)}, "
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
         *_moved(plan, facts),
+        *[
+            "Linux 6.7 to 6.10 and backports may make no root domain for a partition whose parent "
+            "is none (fixed by ccac8e8de99c): run verify after apply, and undo if it says so."
+        ][: any(offers.overlooked(row.path, facts) for row in plan.rows)],
         "The plan holds while these cgroups live. Programs that start later have no partition, "
         "and cannot use the partitions' CPUs.",
         f"Or {_series(verdict)}.",
@@ -548,7 +518,7 @@ def _functions(plan: Plan, facts: Facts) -> list[str]:
     """Return the functions that the lines call, and how to undo a line without a function."""
     made = []
     if any(row.was != "isolated" for row in plan.rows):
-        made.append(_BY_HAND if _exclusive(facts) else _OLD)
+        made.append(_BY_HAND if offers.has_exclusive(facts) else _OLD)
     if any(row.masks for row in plan.rows):
         made.append(_THREADS)
     if any(row.was == "isolated" for row in plan.rows):

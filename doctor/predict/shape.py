@@ -36,7 +36,8 @@ class Shape:
     only one CPU. ``spread``: the groups' CPUs are in more packages than they need.
     ``group_spread``: one group's CPUs are. ``caches`` counts the last-level caches of all groups.
     ``push``: whether RT_PUSH_IPI is on, None if unknown. ``busy`` is the fraction of time in which
-    the machine's CPUs were busy, which no cost exceeds.
+    the machine's CPUs were busy, which no cost exceeds. ``joined`` counts the services, guests or
+    containers of the largest group, whose threads share CPUs.
     """
 
     groups: int
@@ -51,6 +52,7 @@ class Shape:
     caches: int = 1
     push: bool | None = True
     busy: float = 1.0
+    joined: int = 1
 
     @property
     def cpus(self) -> int:
@@ -80,9 +82,9 @@ class Shape:
                 STOCK, push, pinned, self.group_spread, self.cpus_per_group,
                 rate / self.groups,
             )  # fmt: skip
-        elif self.caches > 1 and not pinned:
-            share = ceil(cpus / self.caches)
-            made[PIN] = Asked(STOCK, push, False, False, share, rate * share / cpus)
+        elif (cuts := max(self.joined, 1 if pinned else self.caches)) > 1:
+            share = ceil(cpus / cuts)
+            made[PIN] = Asked(STOCK, push, pinned, False, share, rate * share / cpus)
         made[SHARD] = Asked(SHARD, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
 
@@ -145,11 +147,14 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
     apart = [group for group in load.apart if group.wakeups > 0]
     # If threads that roam make most wake-ups, all count as one group.
     roam = sum(group.wakeups for group in apart) < load.wakeups / 2
+    joined = 1
     if roam:
         apart = [group for group in load.groups if group.wakeups > 0]
         units = [apart] if apart else []
     else:
-        units = [list(part.groups) for part in parts_of(_without_links(apart, rate), facts)]
+        parts = parts_of(_without_links(apart, rate), facts)
+        units = [list(part.groups) for part in parts]
+        joined = max((len(part.places) for part in parts), default=1)
     if not units or rate <= 0:
         return None
     threads = [thread for group in apart for thread in group.threads if thread.voluntary]
@@ -177,4 +182,5 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         groups, size, level, min(len(weights), level), rate, len(facts.online),
         2 * one_cpu > sum(weights.values()), _far(everywhere, groups * size, facts),
         _far(of_one, size, facts), max(load.llcs, 1), push_ipi(facts).on, _busy(facts),
+        joined,
     )  # fmt: skip

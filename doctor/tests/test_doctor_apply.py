@@ -149,9 +149,10 @@ def test_apply_verify_undo(tmp_path: Path) -> None:
     assert kernel.cpus("/s", ".exclusive") == {4, 5, 8, 9, 10, 11}
     assert journal.stat().st_mode & 0o777 == 0o600
     assert verify(kernel, journal) == []
+    lone = dict.fromkeys(range(16), frozenset[int]())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "domains", lambda: {cpu: frozenset() for cpu in ALL})
-        assert sum("no scheduling domain" in line for line in verify(kernel, journal)) == 3
+        patch.setattr(kernel, "domains", lambda: lone)
+        assert len([line for line in verify(kernel, journal) if "no scheduling" in line]) == 3
     with pytest.raises(UserError, match="a plan is applied"):
         apply(ROWS, kernel, journal)
     kernel.file("/s/b.service", "cpuset.cpus.partition", "root invalid (offline)")

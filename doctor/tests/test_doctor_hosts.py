@@ -135,6 +135,8 @@ HOSTS = {
         SEVEN,
         "Moved: other threads of /init.scope leave",
     ),
+    "overlooked": (seven(POD, release="6.8.12"), "member", SEVEN, "and undo if it says so"),
+    "local": (seven("/r{0}.slice", "/a.service", release="6.8.12"), "member", SEVEN, "p r1.slice"),
     "slices": (old(), "member", SEVEN, "p rt1.slice 8-15  "),
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
     "virtqemud": (guests("/machine/qemu-{0}-vm{0}.libvirt-qemu"), "member", VMS, "on 32-35"),
@@ -186,18 +188,43 @@ def test_a_cost_that_no_partition_lowers(
     assert not (tmp_path / "plan.txt").exists()
 
 
+def test_pods_of_a_kernel_without_remote_partitions(capsys: Capture, tmp_path: Path) -> None:
+    """Only another kernel helps there, so that there is no finding. Services can move."""
+    for place, status, words in ((POD, 0, "not: boot Linux"), ("/x/a{0}.service", 4, "Slice=")):
+        machine = seven(place)
+        tree = {path: {key: held for key, held in files.items() if "exclusive" not in key}
+                for path, files in (machine.cgroups or {}).items()}  # fmt: skip
+        archive = tar(tmp_path / f"{status}", replace(machine, release="6.6.60", cgroups=tree))
+        outcome = call(capsys, "doctor", archive, "--plan", tmp_path / "plan.txt")
+        assert (outcome.status, words in outcome.err) == (status, True)
+        assert outcome.out.startswith("No remedy found") == (status == 0)
+
+
 def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path) -> None:
     tasks = [replace(task, allowed="8-39") for task in pinned("/a.service", range(8, 40), 40_000)]
     page, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
     assert (page, message.startswith("no plan: the threads may run on the same")) == ("", True)
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
+    two = [f"/docker/{n}{ID[1:]}" for n in (1, 2)]
+    tasks = pinned(two[0], range(4, 20), 80_000)
+    tasks += [replace(task, tid=task.tid + 99) for task in pinned(two[1], range(18, 34), 80_000)]
+    archive = tar(tmp_path / "two", host(tree("member", {}, "0-63"), tasks))
+    [finding] = call(capsys, "doctor", archive, "--json").json["findings"]
+    assert f"Threads of {', '.join(two)} share CPUs: give each" in finding["remedy"]
 
 
 def test_a_partition_keeps_cpus_for_its_other_threads(capsys: Capture, tmp_path: Path) -> None:
     machine = host(tree("root", {ONE: "4-63"}, "0-3"), pinned(ONE, range(4, 64), 40_000, 5000))
     page, _ = planned(capsys, tmp_path, machine)
-    assert "# - CPUs 4-15: other threads of /docker/" in page
+    assert "# - CPUs 4-15: threads of /docker/" in page
     assert (page.count("\nt cpus-"), "Moved" in page) == (3, False)
+    machine = seven("/rt.slice/a{0}.service")
+    cgroups = {**(machine.cgroups or {}), **tree("root", {"/rt.slice": "8-63"}, "0-7")}
+    page, _ = planned(capsys, tmp_path / "slice", replace(machine, cgroups=cgroups))
+    assert page.count("\np a") == 7
+    cgroups[f"{ROOT}/rt.slice/monitor.service"] = FILES
+    page, _ = planned(capsys, tmp_path / "beside", replace(machine, cgroups=cgroups))
+    assert (page.count("\np a"), "8-15: threads of /rt.slice/monitor" in page) == (6, True)
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_a_cgroup_that_would_lose_its_last_cpu(capsys: Capture, tmp_path: Path) 
     tree = {**(machine.cgroups or {}), f"{ROOT}/user.slice": {**FILES, "cpuset.cpus": "4-7"}}
     page, _ = planned(capsys, tmp_path, replace(machine, cgroups=tree))
     assert "a0.service" not in page
-    assert "/user.slice has no other CPU" in page
+    assert "threads of /user.slice have no other CPU" in page
 
 
 def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> None:

@@ -299,6 +299,7 @@ def test_profiles_alone(capsys: Capture, tmp_path: Path) -> None:
         assert ids(outcome) == [("rd-shared", "high")]
         assert outcome.json["machine"] is None
         assert outcome.json["source"] == "profile only"
+        assert "now: HOST.tar shows the groups" in outcome.json["findings"][0]["remedy"]
     titles = [fact["value"] for fact in outcome.json["findings"][0]["evidence"]]
     for words in ("its third line", "its first line", "four neighbouring levels", "bits of a mask"):
         assert sum(words in title for title in titles) == 1
