@@ -41,7 +41,6 @@ _VARIABLES = ("def_root_domain", "nohz", "root_task_group")
 _MOST_ELEMENTS = 512
 _MOST_OBJECTS = 20_000
 _LARGEST = 1 << 16  # bytes of one object
-_MOST_USES = 256  # instructions whose operands get types
 # If per-CPU variables are not numbered from 0 (Linux 6.15 and later), the addition of a CPU's
 # offset wraps around.
 _WRAP = (1 << 64) - 1
@@ -239,13 +238,10 @@ class Objects:
         """
         module = Module(self._image.path, 0, 0, _WRAP, self._image.path)
         uses = Uses(module, self._image.types, Locals(self._image.types))
-        known: dict[int, Use | None] = {}
         typed: list[tuple[int, Use]] = []
         for pc, address in accesses:
             if self.name_of(address) is None:
-                if pc not in known and len(known) < _MOST_USES:
-                    known[pc] = uses.at(pc)
-                use = known.get(pc)
+                use = uses.at(pc)
                 if use is not None and use.typed.name.startswith("struct "):
                     typed.append((address - use.offset, use))
         for start, use in apart(typed):

@@ -40,9 +40,6 @@ _RESERVED = (_ARENA, 2 * _ARENA)
 _GO_LIBRARY = re.compile(r"(runtime|internal|sync)[./]")
 _GO_ARENA = 4 << 20  # Go's heap grows by multiples of this, at multiples of this
 
-# The most instructions, those with most accesses, that are decoded to find types.
-_MOST_USES = 256
-
 
 @dataclass(frozen=True)
 class _Object:
@@ -153,16 +150,13 @@ class Objects:
 
     def _point(self, accesses: Sequence[tuple[int, int]]) -> None:
         """Learn the types of objects from the pointers through which instructions access them."""
-        known: dict[int, Use | None] = {}
         by_site: dict[int, dict[_Object, dict[tuple[int, str, int], Use]]] = {}
         areas: list[tuple[int, Use]] = []
         for pc, address in accesses:
             blocks = self._small(address)
             if not blocks and self._modules.at(address) is not None:
                 continue  # a variable, whose type is declared
-            if pc not in known and len(known) < _MOST_USES:
-                known[pc] = self._use(pc)
-            use = known.get(pc)
+            use = self._use(pc)
             if use is None:
                 continue
             begin = address - use.offset

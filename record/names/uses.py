@@ -35,6 +35,7 @@ _LONGEST_FUNCTION = 1 << 16
 # Hooks whose first argument is the address of one access. A copy's hook has only its target.
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
 _STUB = 16  # bytes of a linker's stub that jumps to another file
+_MOST = 256  # instructions whose accesses get types: ask for the most frequent ones first
 _MOST_VARIABLES = 8  # each costs a search of all debug information
 _WORD = 8  # bytes. The emulator reports larger accesses in parts, which one instruction makes
 _DEPTH = 8  # registers and loads between a variable and an access
@@ -120,16 +121,21 @@ class Uses:
         self._cold = {f.name: f for f in module.functions if ".cold" in f.name}
         self._live: dict[int, list[Live]] = {}
         self._imports: dict[int, str] | None = None
+        self._known: dict[int, Use | None] = {}
 
     def at(self, pc: int, *, hooked: bool = False) -> Use | None:
         """Return what the instruction at an address of the file accesses, or None if unknown.
 
-        ``hooked``: the address is the last byte of a call of a hook, which takes the accessed
-        address as its argument.
+        Instructions after the first ``_MOST`` are unknown. ``hooked``: the address is the last byte
+        of a call of a hook, which takes the accessed address as its argument.
         """
+        if pc not in self._known and len(self._known) < _MOST:
+            self._known[pc] = self._accessed(pc + hooked, hooked)
+        return self._known.get(pc)
+
+    def _accessed(self, pc: int, hooked: bool) -> Use | None:
         from capstone import CsError  # late: it takes long to load
 
-        pc += hooked
         try:
             function = self._function(pc)
         except (*FAULTS, CsError):
