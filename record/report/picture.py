@@ -54,13 +54,14 @@ def _letter(users: set[int], writers: set[int], known: dict[int, int]) -> str:
 def _after(before: str, moved: Sequence[tuple[int, int]]) -> list[str]:
     """Return a cache line's letters after an edit.
 
-    First comes the line without the moved ranges, then each range on a line of its own.
+    First comes the line without the moved ranges, then each range on a line of its own. A line that
+    nobody uses is left out.
     """
     stays, apart = list(before), []
     for low, high in moved:
         apart.append(before[low:high].ljust(SIZE, "."))
         stays[low:high] = "." * (high - low)
-    return ["".join(stays), *apart][:_MOST]
+    return [line for line in ("".join(stays), *apart) if line.strip(".")][:_MOST]
 
 
 def picture(report: Recorded) -> Picture | None:
@@ -72,7 +73,8 @@ def picture(report: Recorded) -> Picture | None:
     ranges = report.advice[0].moved if report.advice else []
     for candidate in lines if ranges else ():
         start = int(candidate.address or "0", 16)
-        moved = [(low - start, high - start) for low, high in ranges if start <= low < start + SIZE]
+        inside = [(max(low - start, 0), min(high - start, SIZE)) for low, high in ranges]
+        moved = [(low, high) for low, high in inside if low < high]
         if moved:
             line = candidate
             break

@@ -112,14 +112,14 @@ def test_a_line_is_shown_as_memory_before_and_after_an_edit() -> None:
     uses = [access(0, 2, [1], 4), access(2, 1, [2], 0), access(4, 2, [1, 2], 4)]
     uses += [access(8, 1, [1], 4), access(8, 1, [2], 0), access(63, 8, [2], 1)]
     hot = line(0.4) | {"address": "0x1000", "threads": [1, 2], "accesses": uses}
-    moved = [(0x1002, 0x1003), (0x1008, 0x1009)]
+    moved = [(0x1002, 0x1003), (0x1008, 0x1108)]
     edit = advice("w", 0.5) | {"moved": moved}
     report = REPORT | {"variants": [variant(line(0.5), hot)], "advice": [edit]}
     drawing = picture(Recorded.of(report))
     assert drawing is not None
     assert drawing.before == "AAb.**..+".ljust(63, ".") + "B"
     assert drawing.after == [
-        "AA..**".ljust(63, ".") + "B", "b".ljust(64, "."), "+".ljust(64, "."),
+        "AA..**".ljust(64, "."), "b".ljust(64, "."), ("+".ljust(55, ".") + "B").ljust(64, "."),
     ]  # fmt: skip
     assert (2, 3, "field0.4") in drawing.fields
     plain = picture(Recorded.of(report | {"advice": []}))
