@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Describes the edit of the source that puts an object or a member on a line of its own."""
 
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Literal
 
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
@@ -13,6 +15,36 @@ from record.lines.symbols import PATHS_OF_LIBRARIES
 _LINE = 64
 _CPLUSPLUS, _RUST, _GO = (0x04, 0x1A, 0x21, 0x2B), 0x1C, 0x16
 _C = (0x01, 0x02, 0x0C, 0x1D, 0x2C)
+
+# What an edit aligns: the member at an offset, the outermost array there, each element of that
+# array, or each object of the type.
+Aligned = Literal["member", "array", "element", "object"]
+_Arrays = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit in words, '' if unknown, and where the bytes of an object then begin new lines.
+
+    ``begins``: offsets, each with step and count of the arrays around it, the outermost one first.
+    """
+
+    words: str = ""
+    begins: tuple[tuple[int, _Arrays], ...] = ()
+
+    def starts(self, low: int, high: int) -> set[int]:
+        """Return the offsets of which the lines begin, of array elements those between bounds."""
+        every: set[int] = set()
+        for first, arrays in self.begins:
+            some = [first]
+            for step, count in arrays:
+                some = [
+                    at + step * n
+                    for at in some
+                    for n in range(max(0, (low - at) // step), min(count, (high - at) // step + 1))
+                ]
+            every.update(some)
+        return every
 
 
 def _place(die: DIE) -> str | None:
@@ -41,8 +73,11 @@ def _language(die: DIE) -> int:
     return int(language.value) if language is not None else 0
 
 
-def _of_objects(of: DIE) -> str:
-    """Return the edit that aligns each object of a structure."""
+def _of_objects(of: DIE, array: DIE | None = None) -> str:
+    """Return the edit that aligns each object of a structure, or each element of an array."""
+    if of.tag not in AGGREGATES or (array is not None and is_opaque(of)):
+        declared = _place(array) if array is not None else ""
+        return f"elements of a type with `alignas({_LINE})`{declared}" if declared else ""
     place, name, language = _place(of), die_name(of), _language(of)
     if place is None or not name:
         return ""
@@ -70,28 +105,42 @@ def _of_member(declared: DIE) -> str:
     return f"`_Alignas({_LINE})` on `{name}`{place}" if language in _C else ""
 
 
-def edit_of(die: DIE, offset: int, variable: DIE | None, *, objects: bool) -> str:
-    """Return the edit, or '' if the debug information does not say where to make it.
+def edit_of(die: DIE, offset: int, variable: DIE | None, aligned: Aligned, whole: int) -> Edit:
+    """Return the edit; without words if the debug information does not say where to make it.
 
     ``die``: the type of an object. ``variable``: the object's declaration, if it is a variable.
-    ``objects``: align each object of the type, or each element of the array around ``offset``. Else
-    align the member at ``offset``.
+    ``whole``: the size of the object, which may be an array of the type.
     """
-    size = die_size(die)
+    size = die_size(die) or 0
     at = offset % size if size else offset
-    member = variable
+    arrays: _Arrays = ((size, whole // size),) if 0 < size < whole else ()
+    if aligned == "object" or (arrays and aligned == "element"):
+        return Edit(_of_objects(bare_of(die)), ((0, arrays), (size, arrays)))
+    if arrays and aligned == "array":
+        return Edit()  # an allocation, which no type aligns
+    member, inner, back = variable, variable, 0  # back: from an element to the first one
+    around: tuple[tuple[int, _Arrays], ...] = ()
+    begins = around
     for of, start, _ in steps(die, at):
-        if of.tag == "DW_TAG_array_type" and objects:
-            element = bare_of(type_of(of))
-            if element.tag in AGGREGATES and not is_opaque(element):
-                return _of_objects(element)
-            place = _place(member) if member is not None else ""
-            return f"elements of a type with `alignas({_LINE})`{place}" if place else ""
+        first = start - back
+        if inner is not None:
+            member, begins = inner, (*around, (first, arrays))
+        inner = None
+        if of.tag == "DW_TAG_array_type":
+            if aligned == "array":
+                break
+            step = die_size(type_of(of)) or 1
+            inside = (*arrays, (step, (die_size(of) or whole - start) // step))
+            if aligned == "element":
+                ends = ((first, inside), (first + step, inside))
+                return Edit(_of_objects(bare_of(type_of(of)), member), (*around, *ends))
+            arrays, back = inside, back + (at - start) // step * step
         if is_opaque(of):
             break
-        inner = member_at(of, at - start) if of.tag in AGGREGATES else None
-        if inner is not None and die_name(inner) and _place(inner) is not None:
-            member = inner
-    if objects:
-        return _of_objects(bare_of(die))
-    return _of_member(member) if member is not None else ""
+        if of.tag in AGGREGATES:
+            around += ((first, arrays), (first + (die_size(of) or 0), arrays))
+            inner = member_at(of, at - start)
+            if inner is not None and (not die_name(inner) or _place(inner) is None):
+                inner = None
+    words = _of_member(member) if member is not None else ""
+    return Edit(words, begins) if words else Edit()

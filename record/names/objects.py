@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from record.lines.edits import Edit
 from record.lines.symbols import Frame
 from record.lines.units import FAULTS
 from record.names.allocators import (
@@ -339,7 +340,11 @@ class Objects:
             foreign=bool(self._system(chosen.site)),
         )  # fmt: skip
         field = fields_of(typed, chosen.size, chosen.element)
-        return replace(of_type(thing, typed), element=element, field=field)
+        thing = replace(of_type(thing, typed), element=element, field=field)
+        if typed is None and element is not None:
+            each = Edit("", ((0, ((chosen.element, chosen.size // chosen.element),)),))
+            return replace(thing, edit=lambda _, aligned: each if aligned == "element" else Edit())
+        return thing
 
     def _system(self, site: int) -> str:
         """Return the system library whose own code allocates at a site, or ''."""

@@ -8,8 +8,10 @@ is named after the area and the function that uses it most.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from model.results.raw import Line
+from record.lines.edits import Aligned, Edit
 from record.lines.symbols import Frame
 from record.names.variables import Typed
 
@@ -37,8 +39,8 @@ class Thing:
     whole: Callable[[int], tuple[int, int, str] | None] = lambda _: None
     # Returns element type, element size and path of the array member at an offset.
     row: Callable[[int], tuple[str, int, str] | None] = lambda _: None
-    # Returns the edit that aligns the member at an offset to a line, or each object of the type.
-    edit: Callable[..., str] = lambda _, objects: ""
+    # Returns the edit that aligns to lines what is at an offset.
+    edit: Callable[[int, Aligned], Edit] = lambda _, aligned: Edit()
     area: bool = False  # memory of a runtime, whose objects are unknown
     owner: str = ""  # the thread whose copy of a variable this is
 
@@ -49,7 +51,8 @@ def of_type(thing: Thing, typed: Typed | None) -> Thing:
         return thing
     return replace(
         thing, type=typed.name, field=typed.field, element=typed.element, whole=typed.whole,
-        row=typed.row, edit=typed.edit, foreign=thing.foreign or typed.is_internal,
+        row=typed.row, edit=partial(typed.edit, thing.size),
+        foreign=thing.foreign or typed.is_internal,
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from model.lines.dwarf import (
     whole_member,
 )  # fmt: skip
 from model.lines.references import bytes_of, is_of_a_type, referred, type_of
-from record.lines.edits import edit_of
+from record.lines.edits import Aligned, Edit, edit_of
 from record.lines.split import Splits
 from record.lines.units import FAULTS, Units
 from record.names.readable import readable
@@ -120,11 +120,11 @@ class Typed:
         self.name = name
         self._variable = variable
 
-    def edit(self, offset: int, *, objects: bool) -> str:
-        """Return the edit that gives the member at an offset, or each object, a line."""
+    def edit(self, whole: int, offset: int, aligned: Aligned) -> Edit:
+        """Return the edit that aligns what is at an offset, of an object of ``whole`` bytes."""
         with suppress(*FAULTS):
-            return edit_of(self.die, offset, self._variable, objects=objects)
-        return ""
+            return edit_of(self.die, offset, self._variable, aligned, whole)
+        return Edit()
 
     @property
     def is_internal(self) -> bool:

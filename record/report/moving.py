@@ -2,19 +2,21 @@
 """Chooses bytes of contended lines to move to other lines, and words the advice.
 
 Every hot line is a candidate, whatever its kind of sharing: accesses to two words that are truly
-shared still queue for one line. A replay with the bytes at their new places shows what each
-candidate gains. If different threads use parts of one element, there are two candidates: a line for
-each element, and one for each part. An object that the program's author did not write, such as a
-mutex or a library's data, is never split.
+shared still queue for one line. A replay with the bytes where an edit puts them shows what each
+candidate gains. Of an array there are up to three candidates: lines for the whole array, a line for
+each element, and one for each part of it. An object that the program's author did not write,
+such as a mutex or a library's data, is never split.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from model.results.raw import Line
+from record.lines.edits import Aligned, Edit
 from record.names.memory import member_of
 from record.names.things import Thing
 
@@ -24,8 +26,8 @@ _SLOT = 4096
 # Candidates that are replayed, by the cycles that their lines cost.
 MOST_TRIED = 8
 _MAX_MOVED = 131_072
-# An object with so many lines may have more than a result contains.
-_MANY_LINES = 512
+# Bytes of an object in which all elements move, and not only those that are used.
+_FARTHEST = 4 * _MAX_MOVED
 _RAW = ("file", "mapped", "unknown")
 # An access counts if it causes more than this share of a line's accesses, or of its HITM.
 _COLD = 0.005
@@ -98,6 +100,12 @@ class _Piece:
     ours: bool  # the program can move them
     thing: Thing
     by: frozenset[int]  # the CPUs that use them
+    aligned: Aligned = "member"  # what an edit for the piece aligns
+
+    @cached_property
+    def edit(self) -> Edit:
+        """Return the edit that aligns the piece."""
+        return self.thing.edit(self.low - self.thing.address, self.aligned)
 
 
 def _piece(address: int, part: Part, thing: Thing) -> _Piece:
@@ -149,7 +157,8 @@ def _is_padded(thing: Thing, lines: Sequence[Sequence[_Piece]]) -> bool:
     """
     typed = thing.kind == "heap" and bool(thing.field(0)) and thing.element is None
     beside = any(len({(p.thing.kind, p.thing.address) for p in pieces}) > 1 for pieces in lines)
-    return typed and beside and not any(map(_rows, lines))
+    rows = any(len({_element(p) for p in pieces if _row(p)}) > 1 for pieces in lines)
+    return typed and beside and not rows
 
 
 def _element(piece: _Piece) -> tuple[int, str] | None:
@@ -162,42 +171,66 @@ def _element(piece: _Piece) -> tuple[int, str] | None:
     return (thing.address, f"{row[2]}{number[0]}") if row and number else None
 
 
-def _whole_elements(pieces: Sequence[_Piece], *, padded: bool) -> list[_Piece]:
-    """Return the pieces with those of one array element, or of one padded object, joined."""
-    joined: list[_Piece] = []
-    keys: list[tuple[int, str] | None] = []
-    for piece in pieces:
-        whole = padded and piece.thing.kind == "heap"
-        key = (piece.thing.address, "") if whole else _element(piece)
-        if joined and key is not None and key == keys[-1]:
-            by = joined[-1].by | piece.by
-            joined[-1] = replace(joined[-1], high=max(joined[-1].high, piece.high), by=by)
-        else:
-            joined.append(piece)
-            keys.append(key)
-    return joined
-
-
 def _row(piece: _Piece) -> tuple[str, int, str] | None:
     """Return the array member that contains a piece: element type, its size, the array's name."""
     row = piece.thing.row(piece.low - piece.thing.address)
     return (*row[:2], member_of(piece.thing, row[2])) if row is not None else None
 
 
-def _rows(pieces: Sequence[_Piece]) -> set[str]:
-    """Return the arrays of which the pieces belong to several elements."""
-    by_row: dict[str, set[tuple[int, str] | None]] = {}
+def _array(piece: _Piece) -> tuple[str, int, str] | None:
+    """Return the outermost array around a piece: element type, its size, the array's name."""
+    of = piece.thing.element
+    return (*of, piece.thing.name) if of is not None else _row(piece)
+
+
+def _joined_by(
+    pieces: Sequence[_Piece], key: Callable[[_Piece], object], aligned: Aligned
+) -> list[_Piece]:
+    """Return the pieces, of which those with a key are ``aligned`` so, and neighbours joined."""
+    joined: list[_Piece] = []
+    keys: list[object] = []
     for piece in pieces:
-        row = _row(piece)
-        if row is not None:
-            by_row.setdefault(row[2], set()).add(_element(piece))
-    return {row for row, elements in by_row.items() if len(elements) > 1}
+        of = key(piece)
+        if joined and of and of == keys[-1]:
+            by = joined[-1].by | piece.by
+            joined[-1] = replace(joined[-1], high=max(joined[-1].high, piece.high), by=by)
+        else:
+            joined.append(replace(piece, aligned=aligned) if of else piece)
+            keys.append(of)
+    return joined
 
 
-def _called(piece: _Piece, rows: Collection[str]) -> str:
-    """Return the name of a piece in a sentence; one of several elements has its array's name."""
-    row = _row(piece)
-    return f"each element of `{row[2]}`" if row and row[2] in rows else f"`{piece.name}`"
+def _levels(thing: Thing, lines: Sequence[Sequence[_Piece]]) -> list[list[list[_Piece]]]:
+    """Return what may get a line of its own, in each line, at several levels, the simplest first.
+
+    They are whole arrays, then their elements or allocated objects, then the members of these.
+    """
+    padded = _is_padded(thing, lines)
+
+    def arrays(piece: _Piece) -> object:
+        return (array := _array(piece)) and (piece.thing.address, array)
+
+    def elements(piece: _Piece) -> object:
+        return _is_of(piece, thing) and piece.thing.address if padded else _element(piece)
+
+    def members(piece: _Piece) -> object:
+        return (words := piece.edit.words) and (piece.thing.address, _element(piece), words)
+
+    whole = [_joined_by(pieces, elements, "object" if padded else "element") for pieces in lines]
+    levels = [whole] if padded else [[_joined_by(p, arrays, "array") for p in lines], whole]
+    if any(len(pieces) > len(of) for pieces, of in zip(lines, whole, strict=True)):
+        levels.append([_joined_by(pieces, members, "member") for pieces in lines])
+    return levels
+
+
+def _called(piece: _Piece) -> str:
+    """Return the name of a piece in a sentence, without the index of an element."""
+    array, row = _array(piece), _row(piece)
+    if array is not None and piece.aligned != "member":
+        return f"`{array[2]}`" if piece.aligned == "array" else f"each element of `{array[2]}`"
+    name = re.sub(r"(\[\d+\])+$", "", piece.name)
+    inside = re.sub(r"^(\[\d+\])+", "", name.removeprefix(row[2])) if row else ""
+    return f"`{row[0]}{inside}`" if row and inside else f"`{name}`"
 
 
 def _padded(of: str, size: int, row: str) -> str:
@@ -207,41 +240,36 @@ def _padded(of: str, size: int, row: str) -> str:
 
 
 def _edits(away: Sequence[_Piece]) -> str:
-    """Return the edits that align each of these pieces, or '' if they are many or unknown."""
-    edits = {p.thing.edit(p.low - p.thing.address, objects=False) for p in away}
-    return " and ".join(sorted(edits)) if len(edits) <= _MOST_EDITS and "" not in edits else ""
+    """Return the edits that align each of these pieces, or '' if they are many or unknown.
+
+    An edit of which each line also begins by another edit is left out.
+    """
+    edits = {edit.words: frozenset(edit.begins) for edit in (piece.edit for piece in away)}
+    every = edits.values()
+    needed = [words for words, begins in edits.items() if not any(begins < of for of in every)]
+    return " and ".join(sorted(needed)) if len(needed) <= _MOST_EDITS and all(edits) else ""
 
 
-def _words(
-    thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece], padded: bool, within: bool
-) -> tuple[str, str]:
-    """Return the advice as text, and the edit.
+def _words(thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece]) -> str:
+    """Return the advice as text.
 
     ``pieces`` are those that the program can move, in lines from which some (``away``) are moved.
     """
-    rows = set() if within else _rows(pieces)
-    names = list(dict.fromkeys(_called(piece, rows) for piece in pieces))
-    first, offset = away[0].thing, away[0].low - away[0].thing.address
-    if padded:
-        words = f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
-        return words, first.edit(offset, objects=True)
-    moved = list(dict.fromkeys(f"`{piece.name}`" for piece in away))
-    edit = _edits(away)
-    if thing.element is not None and not within and thing.element[1] % LINE:
-        return _padded(*thing.element, thing.name), first.edit(offset, objects=True)
-    if thing.element is not None and not thing.element[1] % LINE:
-        stay = [name for name in names if name not in moved]
-        if moved and stay:
-            return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}", edit
-    row = _row(away[0])
-    if row is not None and row[2] in rows and {_row(piece) for piece in away} == {row}:
-        return _padded(*row[:2], f"`{row[2]}`"), first.edit(offset, objects=True)
+    if away[0].aligned == "object":
+        return f"pad `{thing.type}` ({thing.size} bytes, {thing.name}{_PADDED}"
+    names, moved = (list(dict.fromkeys(map(_called, of))) for of in (pieces, away))
+    array = _array(away[0]) if all(piece.aligned == "element" for piece in away) else None
+    if array is not None and len(moved) == 1:
+        return _padded(*array[:2], array[2] if away[0].thing.element else f"`{array[2]}`")
+    stay = [name for name in names if name not in moved]
+    if thing.element is not None and not thing.element[1] % LINE and stay:
+        return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}"
     if not thing.area and any(name != f"`{thing.name}`" for name in names):
         which = " and ".join(names[:3])
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         single = len(names) == 1 and not names[0].startswith("each")
-        return f"give {which}{more} a line {'of its own' if single else 'each'}", edit
-    return f"separate the words of {thing.name} that different threads use: a line each", ""
+        return f"give {which}{more} a line {'of its own' if single else 'each'}"
+    return f"separate the words of {thing.name} that different threads use: a line each"
 
 
 @dataclass(frozen=True)
@@ -262,35 +290,28 @@ def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
     return [replace(piece, ours=piece.ours and piece.thing.kind not in _RAW) for piece in pieces]
 
 
-def _moved(pieces: Sequence[_Piece], thing: Thing | None) -> list[_Piece]:
+def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Return the pieces to move: all but the first, or all but those that cannot move.
 
-    If ``thing`` is given, only allocated objects of its kind move.
+    If an edit aligns elements or allocated objects, these leave the line of what is neither.
     """
-    stays = [p for p in pieces if thing is not None and not _is_of(p, thing)]
-    stays = stays or [next((p for p in pieces if not p.ours), pieces[0])]
+    stays = [p for p in pieces if p.aligned not in ("element", "object")]
+    if not any(piece.aligned == "object" for piece in pieces):
+        stays = ([p for p in pieces if not p.ours] or stays)[:1]
+    stays = stays or list(pieces[:1])
     return [p for p in pieces if p not in stays and p.ours]
-
-
-def _start(piece: _Piece) -> int:
-    """Return the first byte of the member that an edit aligns for a piece."""
-    thing, at = piece.thing, piece.low - piece.thing.address
-    edit = thing.edit(at, objects=False)
-    return thing.address + bisect_left(
-        range(at), True, key=lambda offset: thing.edit(offset, objects=False) == edit
-    )
 
 
 def _behind(thing: Thing, lines: Collection[int]) -> list[_Piece]:
     """Return the first byte of each line of an object behind one of these lines, as a piece."""
     starts = {line + LINE for line in lines} - {*lines}
-    return [
-        _Piece(
-            at, at + 1, member_of(thing, thing.field(at - thing.address)), True, thing, frozenset()
-        )
+    pieces = [
+        _Piece(at, at + 1, member_of(thing, thing.field(at - thing.address)), True, thing,
+               frozenset(), "array" if thing.element or thing.row(at - thing.address) else "member")
         for at in starts
-        if at < thing.address + thing.size and thing.edit(at - thing.address, objects=False)
-    ]
+        if at < thing.address + thing.size
+    ]  # fmt: skip
+    return [piece for piece in pieces if piece.edit.words]
 
 
 def _laid_out(
@@ -298,62 +319,70 @@ def _laid_out(
 ) -> tuple[list[_Piece], set[tuple[int, int]]]:
     """Return the pieces to align so that ``away`` leave their lines, and the bytes that move.
 
-    Who aligns a member aligns its object, too. The members that follow move along, up to the next
-    aligned one. So a member that had another line also needs an alignment. ``behind``: also one
-    that is not in ``used``, because at most one thread was seen to use it.
+    Who aligns a member aligns its object, too, and all elements of an array around it. The members
+    that follow move along, up to the next aligned one. So a member that had another line also needs
+    an alignment. ``behind``: also one that is not in ``used``, because at most one thread was seen
+    to use it.
     """
     aligned, ranges = [*away], set()
     for thing in {piece.thing.address: piece.thing for piece in away}.values():
         mine = [piece for piece in used if piece.thing.address == thing.address]
         moved = [piece for piece in away if piece.thing.address == thing.address]
-        if not all(p.thing.edit(p.low - thing.address, objects=False) for p in moved) or any(
-            thing.element or _row(piece) for piece in mine
-        ):
-            ranges |= {(piece.low, piece.high) for piece in moved}
-            continue
+        edits = {piece.edit for piece in moved}
         if behind:
             mine += _behind(thing, {piece.low // LINE * LINE for piece in mine})
             mine.sort(key=lambda piece: piece.low)
-        starts, before = [thing.address], mine[0]
+        low, end = 0, thing.size
+        if end > _FARTHEST:
+            low, end = mine[0].low - thing.address, mine[-1].high - thing.address
+        if not all(edit.begins for edit in edits) or end - low > _FARTHEST:
+            ranges |= {(piece.low, piece.high) for piece in moved}
+            continue
+        starts = sorted(set().union(*(edit.starts(low, end) for edit in edits)))
+        before = mine[0]
         for piece in mine:
-            together = (piece.low - starts[-1]) // LINE == (before.low - starts[-1]) // LINE
-            if piece in moved or (together and piece.low // LINE != before.low // LINE):
-                starts += [start for start in (_start(piece),) if start > starts[-1]]
-                aligned += [piece] if piece not in aligned else []
+            at, last = piece.low - thing.address, before.low - thing.address
+            start = starts[bisect_right(starts, at) - 1]
+            together = start <= last and (at - start) // LINE == (last - start) // LINE
+            if together and piece.low // LINE != before.low // LINE:
+                more = piece.edit.starts(low, end).difference(starts)
+                starts = sorted({*starts, *more})
+                aligned += [piece] if more else []
             before = piece
-        for start, end in pairwise([*starts, thing.address + thing.size]):
-            if start % LINE or start != thing.address:
-                ranges |= {(at, min(at + _SLOT, end)) for at in range(start, end, _SLOT)}
+        for start, behind_it in pairwise([*starts, thing.size]):
+            if (thing.address + start) % LINE or start:
+                ranges |= {
+                    (thing.address + at, thing.address + min(at + _SLOT, behind_it))
+                    for at in range(start, min(end, behind_it), _SLOT)
+                }
     return aligned, ranges
 
 
-def _move(
-    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, padded: bool, within: bool,
-    behind: bool = False,
-) -> Move | None:  # fmt: skip
+def _sorted(moved: Collection[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return ranges by address, without those of objects whose memory another object had before."""
+    ranges: list[tuple[int, int]] = []
+    for low, high in sorted(moved):
+        if not ranges or low >= ranges[-1][1]:
+            ranges.append((low, high))
+    return tuple(ranges[:_MAX_MOVED])
+
+
+def _move(thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: bool) -> Move | None:
     """Return the move that puts each piece of an object on a line of its own, or None."""
     meant: list[_Piece] = []
     every: list[_Piece] = []  # all that are moved
     for _, pieces in group:
-        away = _moved(pieces, thing if padded else None) if len(pieces) > 1 else []
+        away = _moved(pieces) if len(pieces) > 1 else []
         every += away
         meant += [piece for piece in pieces if away and piece.ours]
     if not every:
         return None
     cycles = sum(line.waited for line, _ in group)
     used = sorted((p for _, pieces in group for p in pieces if p.ours), key=lambda p: p.low)
-    moved = {(piece.low, piece.high) for piece in every}
-    if not padded:
-        every, moved = _laid_out(every, used, behind=behind)
+    every, moved = _laid_out(every, used, behind=behind)
     meant += [piece for piece in every if piece not in meant]
-    words, edit = _words(thing, meant, every, padded, within)
-    ranges = sorted(moved)
-    single = {piece.thing.address for piece in every} == {thing.address}
-    if thing.element is not None and single and not within and len(group) >= _MANY_LINES:
-        size = thing.element[1]
-        end = thing.address + thing.size // size * size
-        ranges = [(at, at + size) for at in range(thing.address, end, size)]
-    return Move(thing.name, tuple(ranges[:_MAX_MOVED]), cycles, words, edit)
+    words = _words(thing, meant, every)
+    return Move(thing.name, _sorted(moved), cycles, words, _edits(every))
 
 
 def _programs_own(line: Line, thing: Thing, at: Callable[[int], Thing | None]) -> Thing:
@@ -392,30 +421,32 @@ def moves(
         least = _COLD * max(line.heat for line, _ in group)
         words = [(line, _named_only(_pieces(line, at))) for line, _ in group if line.heat >= least]
         thing = group[0][1]
-        padded = _is_padded(thing, [pieces for _, pieces in words])
-        elements = [(line, _whole_elements(pieces, padded=padded)) for line, pieces in words]
-        tried = [_move(thing, elements, padded=padded, within=False)]
-        more = _move(thing, elements, padded=padded, within=False, behind=True)
-        if more != tried[0]:
-            tried.append(more)
-        if elements != words:
-            tried.append(_move(thing, words, padded=False, within=True))
-        choices.append([move for move in tried if move is not None])
+        tried: dict[tuple[tuple[int, int], ...], Move] = {}
+        for level in _levels(thing, [pieces for _, pieces in words]):
+            for behind in (False, True):
+                of = [(line, pieces) for (line, _), pieces in zip(words, level, strict=True)]
+                move = _move(thing, of, behind=behind)
+                if move is not None and move.ranges:
+                    tried.setdefault(move.ranges, move)
+        choices.append(list(tried.values()))
     choices = sorted(filter(None, choices), key=lambda tried: -tried[0].cycles)[:most]
     return [move for tried in _with_one_edit(choices) for move in tried]
+
+
+def _pads(move: Move) -> bool:
+    return bool(move.edit) and move.words.endswith(_PADDED)
 
 
 def _with_one_edit(choices: Sequence[Sequence[Move]]) -> list[Sequence[Move]]:
     """Join moves of several objects that the same edit makes, because it aligns their type."""
     by_edit: dict[str, Sequence[Move]] = {}
     for number, tried in enumerate(choices):
-        first = tried[0]
-        joins = first.edit and first.words.endswith(_PADDED)
-        before = by_edit.setdefault(first.edit if joins else f"{number}", tried)
-        if before is not tried:
-            kept = before[0]
-            words = f"{kept.words.removesuffix(_PADDED)}, and of {first.name}{_PADDED}"
-            ranges = tuple(sorted({*kept.ranges, *first.ranges}))[:_MAX_MOVED]
-            both = replace(kept, ranges=ranges, cycles=kept.cycles + first.cycles, words=words)
-            by_edit[first.edit] = [both, *before[1:]]
+        pads = next(filter(_pads, tried), None)
+        before = by_edit.setdefault(pads.edit if pads else f"{number}", tried)
+        if pads is not None and before is not tried:
+            kept = next(filter(_pads, before))
+            words = f"{kept.words.removesuffix(_PADDED)}, and of {pads.name}{_PADDED}"
+            ranges = _sorted({*kept.ranges, *pads.ranges})
+            both = replace(kept, ranges=ranges, cycles=kept.cycles + pads.cycles, words=words)
+            by_edit[pads.edit] = [both if move is kept else move for move in before]
     return list(by_edit.values())

@@ -3,7 +3,8 @@
  * neighbours HOW: different threads use words of one line; with -DAPART each word has its own line.
  * "polls": one thread reads what nobody writes, and another one writes beside it. "computes": all
  * threads read a flag in a loop, and now and then add to the sum beside it. "rows": each thread
- * adds to its own elements of a long array.
+ * adds to its own elements of a long array. "slots": each thread counts in its own element, and
+ * reads the next thread's flag. "ring": two threads pass numbers, which lie behind both indices.
  */
 #include <stdint.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #define OWN
 #endif
 
-enum { THREADS = 8, LINES = 64 };
+enum { THREADS = 8, LINES = 64, ROOM = 64 };
 
 struct cell {
 	OWN long hits;
@@ -26,6 +27,15 @@ static struct {
 	long sum;
 	OWN int stop;
 } shared __attribute__((aligned(64)));
+static struct slot {
+	long done;
+	OWN int asked;
+} slots[THREADS] __attribute__((aligned(64)));
+static struct ring {
+	long in;
+	OWN long out;
+	OWN long number[ROOM];
+} ring __attribute__((aligned(64)));
 static struct cell cells[THREADS * LINES] __attribute__((aligned(64)));
 
 static void *reads(void *arg)
@@ -67,15 +77,52 @@ static void *adds(void *arg)
 	return arg;
 }
 
+static void *counts(void *arg)
+{
+	long me = (intptr_t)arg, asked = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		__atomic_store_n(&slots[me].done, i, __ATOMIC_RELEASE);
+		asked += __atomic_load_n(&slots[(me + 1) % THREADS].asked, __ATOMIC_ACQUIRE);
+		if (i % 64 == 0)
+			__atomic_store_n(&slots[me].asked, i, __ATOMIC_RELEASE);
+	}
+	return (void *)asked;
+}
+
+static void *passes(void *takes)
+{
+	long *from = takes ? &ring.in : &ring.out, *to = takes ? &ring.out : &ring.in;
+
+	for (long i = 0; i < 3000; i++) {
+		while (__atomic_load_n(from, __ATOMIC_ACQUIRE) <= i - (takes ? 0 : ROOM))
+			;
+		for (volatile int n = 0; !takes && n < 20; n++)
+			;
+		if (!takes)
+			ring.number[i % ROOM] = i;
+		else if (ring.number[i % ROOM] != i)
+			exit(1);
+		__atomic_store_n(to, i + 1, __ATOMIC_RELEASE);
+	}
+	return takes;
+}
+
 int main(int argc, char **argv)
 {
-	int polls = argc > 1 && !strcmp(argv[1], "polls");
-	int rows = argc > 1 && !strcmp(argv[1], "rows");
+	const char *how = argc > 1 ? argv[1] : "";
+	int polls = !strcmp(how, "polls"), pair = polls || !strcmp(how, "ring");
+	int threads = pair ? 2 : THREADS;
+	void *(*work)(void *) = polls			? reads
+				: pair			? passes
+				: !strcmp(how, "rows")	? adds
+				: !strcmp(how, "slots") ? counts
+							: computes;
 	pthread_t made[THREADS];
 
-	for (long i = 0; i < (polls ? 2 : THREADS); i++)
-		made[i] = start(polls ? i ? writes : reads : rows ? adds : computes, (void *)i);
-	for (int i = 0; i < (polls ? 2 : THREADS); i++)
+	for (long i = 0; i < threads; i++)
+		made[i] = start(polls && i ? writes : work, (void *)i);
+	for (int i = 0; i < threads; i++)
 		pthread_join(made[i], NULL);
 	puts("done");
 	return 0;

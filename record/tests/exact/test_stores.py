@@ -63,11 +63,13 @@ def test_lines_take_no_more_cycles_than_there_are(exact: Path) -> None:
     assert 0.5 * variant["work_cycles"] < waited < variant["work_cycles"]
 
 
-@pytest.mark.parametrize("how", ["polls", "computes", "rows"])
+@pytest.mark.parametrize("how", ["polls", "computes", "rows", "slots", "ring"])
 def test_the_gain_is_that_of_the_changed_program(how: str, tmp_path: Path) -> None:
     """Regression: 46.8%, 21.5% and 49.3% were predicted for changes of 16.2%, 45.0% and 85.3%.
 
-    Each access to moved bytes went to the model, also where one CPU alone uses them.
+    Each access to moved bytes went to the model, also where one CPU alone uses them. For "slots"
+    73.4% were predicted instead of 82.8%, and for "ring" nothing instead of 17.0%: the edits align
+    members of all elements and a whole array, but only some elements moved, and each one alone.
     """
     source = str(HERE / "neighbours.c")
     together = compiled(tmp_path / "together", COMPILERS[0], source)

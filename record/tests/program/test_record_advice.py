@@ -13,9 +13,10 @@ from recording import MACHINE, Report, built, compiled, hitm_of, quiet, record_t
 
 from calling import call_apart
 from model.results.raw import Line
+from record.lines.edits import Aligned, Edit
 from record.names.modules import Modules
 from record.names.things import Thing
-from record.names.variables import DebugInfo
+from record.names.variables import DebugInfo, Typed
 from record.report.moving import moves
 
 pytestmark = recorded
@@ -249,11 +250,17 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     def place(word: str) -> str:
         return f"(p.cc:{1 + TYPES[: TYPES.index(word)].count(chr(10))})"
 
-    assert var.edit(0, objects=False) == f"`alignas(64)` on `kind` {place('long kind')}"
-    assert var.edit(8 + 96, objects=True) == f"`alignas(64)` on `stripe` {place('struct stripe')}"
+    def edit(at: int, aligned: Aligned, of: Typed = var) -> str:
+        return of.edit(0, at, aligned).words
+
+    assert edit(0, "member") == f"`alignas(64)` on `kind` {place('long kind')}"
+    assert edit(8 + 96, "element") == f"`alignas(64)` on `stripe` {place('struct stripe')}"
     assert tree[0] > 0
-    assert var.edit(tree[0] + 8, objects=False) == f"`alignas(64)` on `tree` {place('tree;')}"
-    assert shorts.edit(6, objects=True).endswith(place("shorts;"))
+    assert edit(tree[0] + 8, "member") == f"`alignas(64)` on `tree` {place('tree;')}"
+    assert edit(6, "element", shorts).endswith(place("shorts;"))
+    stripes = {8 + 96 * number for number in range(5)}
+    assert var.edit(0, 8 + 96, "element").starts(0, 400) == {0, var.size, *stripes}
+    assert var.edit(0, 8 + 96, "array").starts(0, 400) == {0, var.size, 8}
 
 
 def used_by(users: dict[int, int], often: int = 9, address: int = 0x1000) -> Line:
@@ -271,7 +278,7 @@ def test_parts_of_one_element_are_an_alternative_to_its_padding() -> None:
     padded, parts = moves([(used, thing("p"))], lambda _: thing("p"))
     assert padded.words == "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line"
     assert padded.ranges == ((0x1018, 0x1020),)
-    assert parts.words.startswith("give `struct p.all[0].a` and `struct p.all[0].b` and")
+    assert parts.words == "give `struct pair.a` and `struct pair.b` a line each"
     assert parts.ranges == ((0x1010, 0x1018), (0x1018, 0x1020))
 
 
@@ -297,12 +304,12 @@ def thing(name: str, element: tuple[str, int] | None = None) -> Thing:
             {0: 1, 8: 2, 24: 3},
             "pad `struct pair` (16 bytes, an element of `struct p.all`) to a line",
         ),
-        ({8: 1, 16: 2}, "give `struct p.all[0].a` and `struct p.all[0].b` a line each"),
-        ({0: 1, 8: 2}, "give `struct p.first` and `struct p.all[0].a` a line each"),
+        ({8: 1, 16: 2}, "give `struct pair.a` and `struct pair.b` a line each"),
+        ({0: 1, 8: 2}, "give `struct p.first` and `struct p.all` a line each"),
     ],
 )
 def test_words_fit_who_uses_what(users: dict[int, int], words: str) -> None:
-    (move,) = moves([(used_by(users), thing("p"))], lambda _: thing("p"))
+    *_, move = moves([(used_by(users), thing("p"))], lambda _: thing("p"))
     assert move.words == words
 
 
@@ -310,7 +317,7 @@ def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
     """Regression: the advice also named a barrier's count, which cost nothing."""
     hot, cold = used_by({0: 0, 8: 1}, 9000), used_by({8: 0, 16: 1, 24: 2}, address=0x1040)
     (move,) = moves([(hot, thing("p")), (cold, thing("p"))], lambda _: thing("p"))
-    assert move.words == "give `struct p.first` and `struct p.all[0].a` a line each"
+    assert move.words == "give `struct p.first` and `struct p.all` a line each"
     assert move.ranges == ((0x1008, 0x1010),)
 
 
@@ -365,7 +372,7 @@ def test_what_moves_is_what_the_edit_moves() -> None:
     used = used_by({48: 1, 56: 2})
     work = Thing(
         "main::w", "local", 0x1030, 24, "struct work", lambda at: f".{'abc'[at // 8]}",
-        edit=lambda at, objects: f"`{'abc'[at // 8]}`",
+        edit=lambda at, _: Edit(f"`{'abc'[at // 8]}`", ((0, ()), (at // 8 * 8, ()))),
     )  # fmt: skip
     simple, whole = moves([(used, work)], lambda _: work)
     assert (simple.edit, simple.ranges) == ("`b`", ((0x1030, 0x1038), (0x1038, 0x1048)))

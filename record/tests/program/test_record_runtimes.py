@@ -14,6 +14,7 @@ from raw_lines import access, line
 from recording import Report, built, hitm_of, hot_lines, quiet, record_to, recorded
 
 from model.results.raw import Line
+from record.lines.edits import Edit
 from record.lines.symbols import Frame
 from record.names import modules
 from record.names.modules import Modules
@@ -440,7 +441,7 @@ def test_objects_of_one_type_are_one_piece_of_advice() -> None:
     def array(name: str, address: int, edit: str) -> Thing:
         return Thing(
             name, "variable", address, 64, "cell[]", lambda at: f"[{at // 8}]", ("cell", 8),
-            edit=lambda _, objects: edit if objects else "",
+            edit=lambda _, aligned: Edit(edit if aligned == "element" else ""),
         )  # fmt: skip
 
     def advised(*edits: str) -> list[tuple[str, int]]:
