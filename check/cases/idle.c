@@ -11,6 +11,7 @@
 
 #include "cases.h"
 #include "idle/idle_set.h"
+#include "linux_sched.h"
 #include "objects.h"
 
 enum { TOLD }; /* ghost */
@@ -29,6 +30,7 @@ static void make(const struct idle_ops *layout, uint32_t nr_cpus)
 
 	ops = layout;
 	last = nr_cpus - 1;
+	linux_sched_forget(); /* left from the case's last run */
 	set = ops->create(&topo, case_plan(3, 3));
 	load = port_alloc(sizeof(*load), -1);
 	if (!set || !load)
@@ -40,6 +42,7 @@ static void make(const struct idle_ops *layout, uint32_t nr_cpus)
 
 EXPLORE_SETUP(setup_stock, make(&idle_stock, nr_cpus))
 EXPLORE_SETUP(setup_flags, make(&idle_flags, nr_cpus))
+EXPLORE_SETUP(setup_slots, make(&idle_slots, nr_cpus))
 EXPLORE_SETUP(setup_prototype, make(&idle_sbm_first, nr_cpus))
 
 static void setup_in_flags(uint32_t nr_cpus)
@@ -144,6 +147,9 @@ static void check_stay(uint32_t nr_cpus)
 const struct explore_case explore_idle_cases[] = {
 	CASE("idle-told-stock", "a CPU in Linux's idle set is found", setup_stock, told, NULL),
 	CASE("idle-told", "a CPU in the published idle set is found", setup_prototype, told, NULL),
+	CASE("idle-told-slots", "a CPU in the set of nohz-slots is found", setup_slots, told, NULL),
+	CASE("idle-enter-slots", "the set of nohz-slots: no new CPU is forgotten", setup_slots,
+	     enter_and_clear, check_enter),
 	CASE("idle-enter-stock", "Linux's idle set: no new CPU is forgotten", setup_stock,
 	     enter_and_clear, check_enter),
 	CASE("idle-enter", "the published idle set: no new CPU is forgotten", setup_prototype,

@@ -46,7 +46,7 @@ CLEAN: dict[tuple[int, ...], str] = {
         levels-rise
         stock-rise stock-overload
         idle-told-stock idle-told idle-enter-stock idle-enter idle-stay-stock idle-enter-flags
-        idle-stay-flags
+        idle-stay-flags idle-told-slots idle-enter-slots
         counter-take
         wait-one wait-first
     """,

@@ -235,7 +235,7 @@ static int execute(struct run *run)
 }
 
 static const char *const variants[] = { "stock",     "no-count", "flags", "linux-7.3",
-					"sbm-first", "sbm-wrap", NULL };
+					"sbm-first", "sbm-wrap", "slots", NULL };
 static const char *const params[] = { "under_tasks_per_cpu",
 				      "under_warm_up_us",
 				      "under_measured_us",

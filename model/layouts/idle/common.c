@@ -6,7 +6,7 @@
 
 const struct idle_ops *const idle_layouts[] = {
 	&idle_stock,	 &idle_no_count, &idle_flags, &idle_linux73,
-	&idle_sbm_first, &idle_sbm_wrap, NULL,
+	&idle_sbm_first, &idle_sbm_wrap, &idle_slots, NULL,
 };
 
 struct idle_set *idle_alloc(size_t size)

@@ -92,7 +92,7 @@ struct idle_ops {
 extern const struct idle_ops *const idle_layouts[];
 
 extern const struct idle_ops idle_stock, idle_no_count, idle_flags, idle_linux73;
-extern const struct idle_ops idle_sbm_first, idle_sbm_wrap;
+extern const struct idle_ops idle_sbm_first, idle_sbm_wrap, idle_slots;
 
 /** idle_alloc - allocate a layout's set, @size bytes, and its struct nohz. NULL: out of memory. */
 struct idle_set *idle_alloc(size_t size);

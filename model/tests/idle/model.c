@@ -5,6 +5,7 @@
  */
 #include "../rd/machines.h"
 #include "idle/idle_set.h"
+#include "linux_sched.h"
 
 struct model {
 	struct rd_machine machine;
@@ -31,7 +32,11 @@ static void make_order(struct model *m)
 	const struct shard_plan *plan = m->machine.plan;
 
 	m->n = 0;
-	if (is_sharded(m)) {
+	if (is(m, "slots")) {
+		for (u32 slot = 0; slot < nr_cpu_slots; slot++)
+			if (cpu_slot[cpu_slot_cpu[slot]] == slot)
+				m->order[m->n++] = (u32)cpu_slot_cpu[slot];
+	} else if (is_sharded(m)) {
 		for (u32 idx = 0; idx < plan->nr_possible; idx++)
 			m->order[m->n++] = plan->idx_to_cpu[idx];
 	} else {
@@ -148,10 +153,10 @@ static void run(const struct idle_ops *ops, const struct shape *shape, u64 seed)
 	m.ops = ops;
 	m.random = seed;
 	rd_machine_make(&m.machine, shape);
-	make_order(&m);
 	before = test_bytes_allocated();
 	m.set = ops->create(&m.machine.topo, m.machine.plan);
 	CHECK(m.set != NULL);
+	make_order(&m);
 	CHECK(ops->bytes(m.set) >= (m.machine.plan->nr_possible + 7) / 8);
 	for (test_state.step = 0; test_state.step < 40; test_state.step++) {
 		step(&m, test_state.step / 5 % 2 == 0);
