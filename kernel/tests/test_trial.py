@@ -315,3 +315,11 @@ def test_a_result_beside_its_prediction(tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["kernel", "trial", "--predict", str(path)])
     assert "stress-ng-mutex" in shown.output
     assert json.loads(in_console(path.read_text()))["version"] == "1.0"
+
+
+def test_a_trial_of_any_variant() -> None:
+    trial = ["kernel", "trial", "--dry-run", "--pairs", "1", "--variant"]
+    shown = CliRunner().invoke(main, [*trial, "nohz-slots"])
+    assert shown.output.startswith("kernels in this order: stock nohz-slots\n")
+    with pytest.raises(UserError, match="name another kernel"):
+        CliRunner().invoke(main, [*trial, "stock"], catch_exceptions=False)

@@ -21,7 +21,6 @@ from kernel.build.config import resolve
 from kernel.guest.cpio import Entry, archive, content, plain
 from kernel.guest.initramfs import contents
 from kernel.layout import Layout
-from kernel.source.recipe import load_recipe
 from kernel.trial.python import python_files
 from kernel.trial.workloads import chosen
 
@@ -49,13 +48,6 @@ class TrialRequest:
     version: str = "0"
     workloads: tuple[str, ...] = ()  # (): all
     parameters: tuple[str, ...] = ()  # additional, for both kernels
-
-
-def variant_of_send(layout: Layout, send: str | None) -> str:
-    """Return the variant that is compared with stock: the whole series, or one of its sends."""
-    name = f"send-{send}" if send else "series"
-    load_recipe(layout).variant(name)
-    return name
 
 
 def kernel_paths(layout: Layout, request: TrialRequest) -> dict[str, Path]:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     "--config", default="trial", show_default=True, metavar="C", help="As for 'build', with kexec."
 )
 @click.option(
-    "--send",
-    type=click.Choice(["a", "b", "c"]),
-    help="Compare stock with this part of the series [the whole series].",
+    "--variant",
+    default="series",
+    show_default=True,
+    metavar="V",
+    help="Compare stock with this variant, such as send-a or nohz-slots.",
 )
 @number_option("--minutes", high=600, default=10, help="Time for all workloads on both kernels.")
 @number_option("--pairs", high=20, default=4, help="How often each kernel runs, in turn.")
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--machine", metavar="M", help="With --predict: the machine file to predict on.")
 def trial(
     config: str,
-    send: str | None,
+    variant: str,
     minutes: int,
     pairs: int,
     workloads: tuple[str, ...],
@@ -61,7 +63,8 @@ def trial(
     with the label SCHEDTRIAL if there is one. Build both kernels first: 'kernel build --variant
     stock --variant series --config trial'.
     """
-    from kernel.trial.image import STOCK, TrialRequest, make_trial, variant_of_send
+    from kernel.source.recipe import load_recipe
+    from kernel.trial.image import STOCK, TrialRequest, make_trial
 
     if sum((bool(outs), dry_run, result is not None)) != 1:
         raise UserError("give one of --out, --dry-run and --predict")
@@ -74,8 +77,10 @@ def trial(
     if installed:
         _run_here(layout, minutes, pairs, workloads, outs)
         return
-    ours = variant_of_send(layout, send)
-    request = TrialRequest((STOCK, ours), config, minutes, pairs, VERSION, workloads, parameters)
+    load_recipe(layout).variant(variant)
+    if variant == STOCK:
+        raise UserError(f"--variant {STOCK}: name another kernel, {STOCK} is the one beside it")
+    request = TrialRequest((STOCK, variant), config, minutes, pairs, VERSION, workloads, parameters)
     if dry_run:
         _list(request)
         return
