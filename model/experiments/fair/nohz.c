@@ -73,7 +73,7 @@ s64 fair_find_ilb(struct fair_cpu *me)
 {
 	const struct fair *f = me->fair;
 	bool whole = f->ops->whole_core && me->domain[0] && me->domain[0]->siblings;
-	u8 *skip = calloc(f->nr_cpus, sizeof(*skip)); /* by core */
+	u8 *skip = calloc(f->model->nr_cores, sizeof(*skip)); /* of all of the machine */
 	s64 found = -1;
 
 	if (!skip)
