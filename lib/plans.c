@@ -264,8 +264,8 @@ static int make(struct generation *g, u32 cap, struct shard_plan **plan, struct 
 	*plan = g->plan[cap];
 	if (*plan)
 		return 0;
-	*plan = g->plan[SHARD_MAX_CAP];
-	if (cap == OF_CORES || !cuts_nothing(*plan, cap))
+	*plan = g->plan[SHARD_MAX_CAP]; /* never NULL, which clang's analyzer cannot see */
+	if (cap == OF_CORES || !*plan || !cuts_nothing(*plan, cap))
 		ret = build(plan, g->topo, cap, err);
 	if (!ret)
 		smp_store_release(&g->plan[cap], *plan); /* pairs with shard_plan_here_cap() */
