@@ -9,7 +9,6 @@ from trial.form import MIN_RUNS, MOST_SPREAD, Figure, Trial
 from trial.predict.stored import TITLES
 
 _SIGNS = 3
-_UNSTEADY = "not steady"
 
 
 def number(value: float) -> str:
@@ -78,9 +77,11 @@ def headline(trial: Trial) -> str:
 
 def _row(figure: Figure) -> list[str]:
     of = figure.predicted
-    row = [what(figure), figure.unit, number(figure.value), f"{figure.spread:.0%}"]
+    few = len(figure.runs) < MIN_RUNS
+    spread = "-" if few else f"{figure.spread:.0%}"
+    row = [what(figure), figure.unit, number(figure.value), spread]
     if of is None:
-        return [*row, "-", "-", "-", _UNSTEADY if figure.wide else ""]
+        return [*row, "-", "-", "-", ("few runs" if few else "not steady") if figure.wide else ""]
     position = "inside" if inside(figure) else "OUTSIDE"
     ends = f"{number(of.low)} to {number(of.high)}"
     verdict = f"{position}, not judged" if figure.wide else position

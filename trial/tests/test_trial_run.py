@@ -369,6 +369,9 @@ def test_the_first_line_of_the_page_is_true_alone() -> None:
         "contended add on 1 CPU", "contended add on 4 CPUs", "contended add on 2 CPUs"
     ]  # fmt: skip
     assert rows[1].endswith("OUTSIDE, not judged")
+    figures = replace(good, predicted=None, runs=(1.0,)), replace(wide, predicted=None)
+    unpredicted = page.page(replace(TRIAL, figures=figures)).splitlines()
+    assert [line.split("  ")[-1] for line in unpredicted[5:7]] == ["few runs", "not steady"]
     marked = replace(TRIAL, state=replace(TRIAL.state, battery=True), ended="interrupted")
     assert page.page(marked).splitlines()[0] == (
         "Nothing here judges the model (on battery): 2 figures measured, and the trial ended early "
