@@ -86,7 +86,7 @@ class Cpusets:
     def inside(self, path: str) -> Iterator[Cpuset]:
         """Yield all cpusets below a path, sorted by path."""
         # "0" is the character after "/".
-        ends = (bisect_left(self._paths, f"{path}{end}") for end in "/0")
+        ends = (bisect_left(self._paths, f"{path.rstrip('/')}{end}") for end in "/0")
         yield from (self.sets[name] for name in islice(self._paths, *ends) if name != "/")
 
     def rivals(self, cpuset: Cpuset) -> list[Cpuset]:

@@ -236,3 +236,4 @@ def test_thousands_of_cpusets_that_collide() -> None:
         assert len(rivals) == 8
         assert all(rival is not cpuset and rival.claimed & cpuset.claimed for rival in rivals)
     assert tree.rivals(tree.sets["/alone"]) == []
+    assert [held.path for held in tree.inside("/")] == sorted(tree.sets.keys() - {"/"})
