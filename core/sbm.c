@@ -5,7 +5,7 @@
  * to visit or at the last step.
  *
  * A walk visits each CPU once. If it starts at a position other than 0, it takes nr_shards + 1
- * steps: its first and last step see the start's shard through complementary masks, and each step
+ * steps. Its first and last step see the start's shard through complementary masks, and each step
  * in between sees another shard. Writers use only the plan's bits, so no step sees a bit beyond a
  * shard's CPUs. shard_summary.c proves that a shard whose summary bits are clear was empty.
  */

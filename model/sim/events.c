@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why slots never mix two rounds of the wheel: an event enters it only if its slot number is near
- * that of the event popped last, less than WHEEL_SLOTS ahead. No event is before that one. So if
- * two events of the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
+ * A slot never mixes events of two rounds of the wheel. No event is before the one popped last, and
+ * an event enters the wheel only less than WHEEL_SLOTS slots ahead of that one. So if two events of
+ * the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
  */
 #include "events.h"
 
