@@ -46,7 +46,7 @@ class Where:
 
 def member_of(thing: Thing, path: str) -> str:
     """Return a member's name after its type, or after the object if the type has no usable name."""
-    owner = thing.type.removesuffix("[]")
+    owner = thing.type.removesuffix("[]").removeprefix("variable ")  # a kernel's variable
     if not owner or "{" in owner or owner.startswith(("pthread_", "common /")):
         owner = thing.name
     # Without the index of its element.
@@ -57,8 +57,8 @@ def member_of(thing: Thing, path: str) -> str:
 def field_of(thing: Thing | None, address: int, of: Thing | None) -> str:
     """Return the name of the member at an address, with its variable if there is one.
 
-    ``of``: the object that names the line. The member of another heap object has its type before
-    it.
+    ``of``: the object that names the line. The member of another allocated object has its type
+    before it.
     """
     if thing is None or thing.kind not in ("variable", "local", "heap", "shared", "kernel"):
         return ""
@@ -75,8 +75,10 @@ def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
 
 
 def _differs(thing: Thing, of: Thing | None) -> bool:
-    """Whether a thing is a heap object whose name or type differs from those of ``of``."""
-    return thing.kind == "heap" and (of is None or (thing.name, thing.type) != (of.name, of.type))
+    """Whether a thing is allocated, or a kernel's, and has another name or type than ``of``."""
+    return thing.kind in ("heap", "kernel") and (
+        of is None or (thing.name, thing.type) != (of.name, of.type)
+    )
 
 
 class Memory:

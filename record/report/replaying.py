@@ -18,6 +18,8 @@ Range = tuple[int, int]
 # A limit that both recorders have.
 WINDOW = "figures count from the start of the second thread"
 
+_PLACES = 1 << 48
+
 
 @dataclass(frozen=True)
 class Job:
@@ -54,7 +56,9 @@ def watch_lines(job: Job, result: Path) -> str:
     lines = ["program", f"machine {one_line(job.machine.flat)}"]
     lines += [f"cpu {cpu}" for cpu in job.cpus]
     lines += [f"node {node.low:#x} {node.high:#x} {node.node}" for node in job.nodes]
-    lines += [f"pad {low:#x} {high:#x}" for low, high in sorted(job.moved)]
+    # The recorder keeps the lower 48 bits of a kernel's addresses (record/plugin/item.h).
+    moved = sorted((low % _PLACES, high % _PLACES) for low, high in job.moved)
+    lines += [f"pad {low:#x} {high:#x}" for low, high in moved]
     lines.append(f"result {one_line(result)}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -17,8 +17,11 @@ from elftools.elf.sections import SymbolTableSection
 from common.errors import UserError
 from common.paths import ROOT, build_dir
 from kernel.profile.program import ARGV, GuestReport, parse_report, program_files
+from model.machines.presets import load_machine
 from record.names.guest_names import GuestMemory
+from record.names.memory import field_of
 from record.program.program import find_program
+from record.report.replaying import Job, watch_lines
 
 SOURCE = ROOT / "kernel" / "guest" / "record-run.c"
 KNOWN = build_dir() / "record" / "tests" / "program" / "record-known"
@@ -196,7 +199,15 @@ def test_lines_of_the_program_and_of_the_kernel_have_names() -> None:
         ]  # fmt: skip
         (frame_of_kernel,) = objects.frames([0xFFFFFFFF81000010])[0xFFFFFFFF81000010]
         assert frame_of_kernel.function == "schedule"
+        assert field_of(kernel, 0xFFFF888000001048, None) == "struct rq.nr_running"
         assert objects.instruction(0xFFFFFFFF81000010) == ("", 0xFFFFFFFF81000010)
         assert [module.path for module in objects.modules_at([base, 0xFFFFFFFF81000010])] == [KNOWN]
     finally:
         objects.close()
+
+
+def test_a_replay_moves_bytes_of_the_kernel() -> None:
+    # The trace has the lower 48 bits of their addresses (record/plugin/item.h).
+    moved = ((0xFFFF888000001048, 0xFFFF888000001050),)
+    job = Job(load_machine("epyc-7763-2s"), (0,), moved)
+    assert "pad 0x888000001048 0x888000001050\n" in watch_lines(job, Path("result"))
