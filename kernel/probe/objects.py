@@ -4,7 +4,8 @@
 Variables have symbols, but allocated objects have none. So this file finds an allocated object as
 the kernel does: it follows pointers from variables through the guest's memory, with types from the
 debug information. It follows only pointers that CPUs share in the scheduler. Other objects get the
-types of the pointers through which instructions access them (record/names/uses.py).
+type of their slab cache, or that of the pointers with which instructions access them
+(record/names/uses.py).
 """
 
 from bisect import bisect_right
@@ -16,12 +17,15 @@ from elftools.dwarf.die import DIE
 
 from kernel.guest.ram import DIRECT_MAP, DIRECT_MAP_END, Ram
 from kernel.probe.image import Image
+from kernel.probe.slabs import STRUCTS, Slabs, Slot
 from model.lines.dwarf import Layouts, array_counts, bare_type, die_name, die_size, member_start
 from record.names.locals import Locals
 from record.names.modules import Module
 from record.names.uses import Use, Uses, apart
 
-UNITS = ("kernel/sched/", "kernel/time/", "kernel/rcu/", "lib/schedshard/", "kernel/smp.c")
+UNITS = (
+    "kernel/sched/", "kernel/time/", "kernel/rcu/", "lib/schedshard/", "kernel/smp.c", "mm/slub.c",
+)  # fmt: skip
 # The pointers to follow in each structure. The walk ends at structures that are not listed.
 _FOLLOWED: Mapping[str, frozenset[str]] = {
     "rq": frozenset({"rd", "sd"}),
@@ -133,7 +137,8 @@ class Objects:
         words = [ram.word(table.address + 8 * cpu) for cpu in range(cpus)] if table else []
         self._offsets = [word or 0 for word in words]
         symbols = {symbol for address in addresses if (symbol := self._variable(address)[0])}
-        self.layouts = KernelLayouts(image, _FOLLOWED, {*symbols, *_VARIABLES})
+        types = {*_FOLLOWED, *STRUCTS.values(), "slab", "kmem_cache"}
+        self.layouts = KernelLayouts(image, types, {*symbols, *_VARIABLES})
         self._pointers: dict[str, list[_Pointer]] = {}
         self._found: list[tuple[int, int, Thing]] = []
         self._walk()
@@ -236,6 +241,8 @@ class Objects:
 
         ``accesses``: pairs of instruction and accessed byte, the most frequent first.
         """
+        accesses = list(accesses)
+        untyped = self._learn_slabs({address for _, address in accesses})
         module = Module(self._image.path, 0, 0, _WRAP, self._image.path)
         uses = Uses(module, self._image.types, Locals(self._image.types))
         typed: list[tuple[int, Use]] = []
@@ -249,6 +256,28 @@ class Objects:
             self.layouts.learn(name, use.typed.die)
             self._found.append((start, use.size, Thing(name, name, name, start)))
         self._sort()
+        for name, start, size in untyped:
+            if self.name_of(start) is None:
+                self._found.append((start, size, Thing(name, name, "", start)))
+        self._sort()
+
+    def _learn_slabs(self, addresses: Iterable[int]) -> list[Slot]:
+        """Name the objects of those slab caches whose type is known. Return the other ones."""
+        tables, slab = self._image.find("init_top_pgt"), self.layouts.die("slab")
+        cache = self.layouts.die("kmem_cache")
+        if tables is None or slab is None or cache is None:
+            return []
+        slabs, untyped = Slabs(self._ram, tables.address, slab, cache), []
+        nameless = sorted(address for address in addresses if self.name_of(address) is None)
+        for slot in dict.fromkeys(filter(None, map(slabs.at, nameless))):
+            name = f"struct {STRUCTS.get(slot.cache, '')}"
+            if self.layouts.die(name) is not None:
+                thing = Thing(name, name, name, slot.start)
+                self._found.append((slot.start, slot.size, thing))
+            else:
+                untyped.append(slot)
+        self._sort()
+        return untyped
 
     # ---- questions ----
 

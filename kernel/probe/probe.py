@@ -103,7 +103,7 @@ def probe(
         wanted = replace(
             request,
             # Symbols of the image are valid only without address randomisation.
-            parameters=("nokaslr", *request.parameters),
+            parameters=("nokaslr", "slab_nomerge", *request.parameters),
             emulator=emulator,
             limits=Limits(120.0 * max(1, emulator.slow), TOTAL_SECONDS),
         )

@@ -38,11 +38,19 @@ static inline __attribute__((always_inline)) int set(int *p, int i)
 int work(int *p, int i) { return set(p, i) + 1; }
 int twice(int *p, int i) { return set(p, i) ^ set(p + 1, i); }
 struct file { int mode; long count; };
+struct dentry { long hash; int count; };
+struct slab { long flags; struct kmem_cache *slab_cache; } slab;
+struct kmem_cache { unsigned size, object_size; const char *name; };
+struct kmem_cache dentries = { 24, 16, "dentry" }, sizes = { 32, 32, "kmalloc-32" };
+struct dentry *first;
+unsigned long init_top_pgt[512], lower[512], middle[512];
 void put_file(struct file *f) { __atomic_fetch_sub(&f->count, 1, __ATOMIC_RELAXED); }
 void _start(void) { nohz.nr_cpus = work(&nohz.nr_cpus, 3); }
 """
 HEAP = 0x300000  # physical
 RUNQUEUES = 0x200000
+SLABS, DESCRIPTORS = 0x500000, 0x600000
+VMEMMAP = 0xFFFFEA0000000000
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +126,15 @@ def _memory(path: Path, folder: Path) -> Path:
     for level in range(3):
         put(domain + 16 + 16 * level + 8, DIRECT_MAP + mask + 0x10 + 8 * level)
     put(domain + 16 + 48, DIRECT_MAP + levels)
+    # The second slab has two pages, whose second descriptor leads to the first.
+    with Image(path) as image:
+        tables, *caches = map(image.address, ("init_top_pgt", "dentries", "sizes"))
+        lower, middle = (image.address(name) - KERNEL_IMAGE for name in ("lower", "middle"))
+    put(tables - KERNEL_IMAGE + 8 * (VMEMMAP >> 39 & 511), lower | 1)
+    put(lower, middle | 1)
+    put(middle, DESCRIPTORS | 0x81)
+    for page, word in enumerate((caches[0], caches[1], (VMEMMAP + 64 * (SLABS // 4096 + 1)) | 1)):
+        put(DESCRIPTORS + 64 * (SLABS // 4096 + page) + 8, word)
     # Two nodes, the second one small: objects lie in the first.
     (folder / "node0").write_bytes(area)
     (folder / "node1").write_bytes(bytes(4096))
@@ -158,6 +175,14 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
         objects.learn([(image.address("put_file"), heap + 0x4008)])
         assert named(heap + 0x4008) == ("struct file", "struct file", "count")
         assert objects.name_of(heap + 0x4010) is None
+        slabs = DIRECT_MAP + SLABS
+        # Of a slab cache with objects of many types, the instruction has the type.
+        objects.learn([(image.address("put_file"), slabs + at) for at in (32, 4096 + 40)])
+        objects.learn([(0, slabs + 8192 + 4080)])
+        assert named(slabs + 32) == ("struct dentry", "struct dentry", "count")
+        assert objects.name_of(slabs + 44) is None  # between two objects
+        assert named(slabs + 4096 + 40) == ("struct file", "struct file", "count")
+        assert named(slabs + 8192 + 4080)[:2] == ("kmalloc-32", "kmalloc-32")
 
 
 def test_memory_beyond_the_devices(tmp_path: Path) -> None:
