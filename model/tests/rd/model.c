@@ -302,6 +302,30 @@ static void step(struct model *m)
 		check_walk(m);
 }
 
+/* Each CPU in turn is the only one with a level, and the only one that is overloaded. */
+static void each_alone(struct model *m)
+{
+	unsigned long found[TEST_MAX_WORDS], expect[TEST_MAX_WORDS];
+	u64 from;
+
+	for (u32 cpu = 0; cpu < m->machine.topo.nr_cpus; cpu++) {
+		if (!test_bit(m->span, cpu))
+			continue;
+		m->ops->overload_set(m->rd, cpu, ~0ull);
+		CHECK_EQ(m->ops->next(m->rd, 0, RD_FROM_ALL, -1), cpu);
+		CHECK_EQ(m->ops->next(m->rd, 0, RD_FROM_ALL, cpu), -1);
+		CHECK_EQ(m->ops->overloaded(m->rd, cpu, &from), RD_ONLY_ME);
+		m->ops->overload_clear(m->rd, cpu);
+		CHECK_EQ(m->ops->overloaded(m->rd, cpu, &from), 0);
+		m->ops->set_level(m->rd, cpu, 42);
+		memset(expect, 0, sizeof(expect));
+		test_set_bit(expect, cpu);
+		CHECK_EQ(m->ops->find(m->rd, 43, cpu, m->machine.span, found, NULL, NULL), 43);
+		CHECK_MASK_EQ(found, expect, m->machine.topo.nr_cpus);
+		m->ops->set_level(m->rd, cpu, CPUPRI_INVALID);
+	}
+}
+
 static void run(const struct rd_ops *ops, const struct shape *shape, u64 seed)
 {
 	static struct model m;
@@ -322,10 +346,31 @@ static void run(const struct rd_ops *ops, const struct shape *shape, u64 seed)
 	CHECK(m.rd != NULL);
 	CHECK(ops->map_bytes(m.rd) > m.machine.plan->nr_possible);
 	CHECK_EQ(*ops->flag(m.rd), 0);
+	each_alone(&m);
 	for (test_state.step = 0; test_state.step < steps; test_state.step++)
 		step(&m);
 	ops->destroy(m.rd);
 	rd_machine_free(&m.machine);
+}
+
+static void memory_runs_out(const struct rd_ops *ops)
+{
+	struct rd_machine machine;
+	struct rd *rd = NULL;
+	u32 allocations = 0;
+
+	rd_machine_make(&machine, &rd_shapes[3]);
+	while (!rd) {
+		size_t before = test_bytes_allocated();
+
+		test_fail_alloc(++allocations);
+		rd = ops->create(&machine.topo, machine.plan, machine.span);
+		CHECK(rd || test_bytes_allocated() == before);
+	}
+	test_fail_alloc(0);
+	CHECK(allocations > 5);
+	ops->destroy(rd);
+	rd_machine_free(&machine);
 }
 
 int main(int argc, char **argv)
@@ -339,6 +384,7 @@ int main(int argc, char **argv)
 			run(rd_layouts[i], &rd_shapes[s], test_state.seed);
 		}
 		test_state.seed = 0;
+		memory_runs_out(rd_layouts[i]);
 		test_state.passed++;
 	}
 	return test_done();
