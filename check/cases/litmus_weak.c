@@ -364,6 +364,7 @@ static port_always_inline void publish(u32 cpu, enum order o)
 	T(mp_atomic, "mp-atomic", 2, mp(cpu, ATOMIC, RMB))                             \
 	T(sb_onces, "sb-onces", 2, sb(cpu, NOTHING))                                   \
 	T(sb_mbs, "sb-mbs", 2, sb(cpu, MB))                                            \
+	T(sb_mb, "sb-mb", 2, sb(cpu, cpu ? NOTHING : MB))                              \
 	T(sb_wmbs, "sb-wmbs", 2, sb(cpu, WMB))                                         \
 	T(sb_rmbs, "sb-rmbs", 2, sb(cpu, RMB))                                         \
 	T(sb_xchgs, "sb-xchgs", 2, sb(cpu, XCHG))                                      \

@@ -12,19 +12,19 @@ import subprocess
 import sys
 
 BAD = [
-    (["litmus-ssb"], "no case is called 'litmus-ssb'; the nearest name is 'litmus-sb'"),
+    (["litmus-rase"], "no case is called 'litmus-rase'; the nearest name is 'litmus-race'"),
     (["sumary-set-serch"], "the nearest name is 'summary-set-search'"),
     ([], "give a case"),
-    (["litmus-sb", "litmus-mp"], "only one case"),
-    (["litmus-sb", "--cpus", "3"], "case 'litmus-sb' is for 2 to 2 CPUs"),
+    (["litmus-race", "litmus-elect"], "only one case"),
+    (["litmus-race", "--cpus", "3"], "case 'litmus-race' is for 2 to 2 CPUs"),
     (["summary-set-search", "--cpus", "0"], "'0': give a whole number from 1"),
     (["summary-set-search", "--cpus", "two"], "'two': give a whole number"),
     (["summary-set-search", "--cpus"], "option '--cpus' requires an argument"),
-    (["litmus-sb", "--model", "arm"], "'arm' is not one of 'tso', 'sc', 'posted', 'weak'"),
-    (["litmus-sb", "--search", "random"], "'random' is not one of 'states', 'brute'"),
-    (["litmus-sb", "--preemptions", "-1"], "'-1': give a whole number"),
-    (["litmus-sb", "--executions", "0"], "'0': give a whole number from 1"),
-    (["litmus-sb", "--verbose"], "unrecognized option '--verbose'"),
+    (["litmus-race", "--model", "arm"], "'arm' is not one of 'tso', 'sc', 'posted', 'weak'"),
+    (["litmus-race", "--search", "random"], "'random' is not one of 'states', 'brute'"),
+    (["litmus-race", "--preemptions", "-1"], "'-1': give a whole number"),
+    (["litmus-race", "--executions", "0"], "'0': give a whole number from 1"),
+    (["litmus-race", "--verbose"], "unrecognized option '--verbose'"),
 ]
 
 
@@ -58,14 +58,15 @@ def check_limit(explorer: str) -> None:
 
 def check_bound_counts(explorer: str) -> None:
     """A larger bound on preemptions gives more executions, until it allows all."""
+    case = ("weak-iriw-onces", "--model", "tso", "--search", "brute")
     counts = []
     for bound in range(7):
-        done = run(explorer, "litmus-iriw", "--search", "brute", "--preemptions", str(bound))
+        done = run(explorer, *case, "--preemptions", str(bound))
         report = json.loads(done.stdout)
         assert report["preemption_bound"] == bound
         assert report["complete"] is True
         counts.append(report["executions"])
-    unbounded = json.loads(run(explorer, "litmus-iriw", "--search", "brute").stdout)
+    unbounded = json.loads(run(explorer, *case).stdout)
     assert counts == sorted(counts)
     assert 1 < counts[0] < counts[1] < counts[-1] == unbounded["executions"], counts
 

@@ -60,6 +60,7 @@ TABLE = [
     Row("mp-atomic", MP, SOMETIMES, SHOWN),
     Row("sb-onces", SB, SOMETIMES, SHOWN, "SB+poonceonces"),
     Row("sb-mbs", SB, NEVER, HIDDEN, "SB+fencembonceonces"),
+    Row("sb-mb", SB, SOMETIMES, SHOWN),
     Row("sb-wmbs", SB, SOMETIMES, SHOWN),
     Row("sb-rmbs", SB, SOMETIMES, SHOWN),
     Row("sb-xchgs", SB, NEVER, HIDDEN),
