@@ -182,36 +182,6 @@ static void each_structure_has_its_cap(void)
 	CHECK(!same && strstr(err.text, "1 to 64"));
 }
 
-#define SINGLE 32 /* CPUs 0 to 31 have a core each; CPUs 32 and 33 share one */
-
-/* Cores with one and two threads, as in a laptop: each has its own line. */
-static void a_line_for_each_core_of_any_size(void)
-{
-	const struct shard_slot *at;
-	struct slot_set *slots;
-
-	write_tree("cpu/possible=0-33\n"
-		   "cpu/cpu{0-33}/topology/physical_package_id=0\n"
-		   "cpu/cpu{32-33}/topology/core_cpus_list=32-33\n"
-		   "cpu/cpu{0-33}/cache/index3/level=3\n"
-		   "cpu/cpu{0-33}/cache/index3/type=Unified\n"
-		   "cpu/cpu{0-33}/cache/index3/shared_cpu_list=0-33\n"
-		   "node/node0/cpulist=0-33\n");
-	for (u32 i = 0; i < SINGLE; i++) {
-		char text[64];
-
-		snprintf(text, sizeof(text), "cpu/cpu{%u}/topology/core_cpus_list=%u\n", i, i);
-		write_tree(text);
-	}
-	slots = slot_set_create(100);
-	tree_remove(root);
-	CHECK(slots);
-	CHECK_EQ(slots->plan->nr_shards, SINGLE + 1);
-	at = slots->plan->slot;
-	CHECK(at[32].shard == at[33].shard && at[0].shard != at[1].shard);
-	slot_set_destroy(slots);
-}
-
 /* Binds this process to the CPUs @a and @b; slots for the allowed CPUs must have @lines lines. */
 static void check_allowed(u32 a, u32 b, u32 lines)
 {
@@ -235,8 +205,9 @@ static void check_allowed(u32 a, u32 b, u32 lines)
 }
 
 /*
- * On a machine with one core of two CPUs. These are the first two CPUs that this process may use,
- * whatever their numbers are, or two others. If it may use only one CPU, only one is tested.
+ * On a machine with one core of two CPUs, and others of one. The two are the first CPUs that this
+ * process may use, whatever their numbers are, or two others. If it may use only one CPU, only one
+ * is tested.
  */
 static void lines_of_allowed(bool both_of_one_core)
 {
@@ -271,6 +242,7 @@ static void lines_of_allowed(bool both_of_one_core)
 	slots = slot_set_create(1);
 	CHECK(slots);
 	CHECK_EQ(slots->plan->nr_shards, nr - 1);
+	CHECK_EQ(slots->plan->slot[pair[0]].shard, slots->plan->slot[pair[1]].shard);
 	slot_set_destroy(slots);
 	if (CPU_ISSET(two, &here))
 		check_allowed(one, two, both_of_one_core ? 1 : 2);
@@ -472,7 +444,6 @@ int main(void)
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
 	RUN_APART(each_structure_has_its_cap);
-	RUN_APART(a_line_for_each_core_of_any_size);
 	RUN_APART(allowed_cpus_of_one_core);
 	RUN_APART(allowed_cpus_of_two_cores);
 	RUN_APART(counts_what_is_allowed);
