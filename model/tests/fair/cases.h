@@ -21,14 +21,9 @@ struct storm_result {
 struct storm_result storm(const struct model *model, const struct idle_ops *ops, u32 threads,
 			  u64 us);
 
-void idle_cpus_enter_the_set(const struct model *model, const struct idle_ops *ops);
-void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops);
-void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops);
-void new_tasks_spread(const struct model *model, const struct idle_ops *ops);
-void messages_arrive(const struct model *model, const struct idle_ops *ops);
-void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops);
-void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops);
-void who_still_runs_is_not_taken(const struct model *model, const struct idle_ops *ops);
+/* The plays with a known end. */
+void plays(const struct idle_ops *ops);
+void who_still_runs_is_not_taken(const struct idle_ops *ops);
 
 /* Make layouts with one bug each, based on stock. */
 #define PLANTED 8

@@ -12,17 +12,6 @@
 #include "model.h"
 #include "toy.h"
 
-typedef void (*play)(const struct model *model, const struct idle_ops *ops);
-
-static const play plays[] = { idle_cpus_enter_the_set,
-			      busy_cpus_leave_it,
-			      tasks_share_a_cpu,
-			      new_tasks_spread,
-			      messages_arrive,
-			      balancer_empties_an_overloaded_cache,
-			      who_runs_out_of_tasks_takes_one,
-			      who_still_runs_is_not_taken };
-
 static struct storm_result one_storm(const struct idle_ops *ops, u32 threads, u64 us, u64 seed)
 {
 	struct storm_result r;
@@ -57,11 +46,8 @@ static void repeats(const struct idle_ops *ops)
 
 static void all(const struct idle_ops *ops)
 {
-	for (u32 i = 0; i < sizeof(plays) / sizeof(*plays); i++) {
-		toy_begin("", 1);
-		plays[i](toy_model(), ops);
-		toy_end();
-	}
+	plays(ops);
+	who_still_runs_is_not_taken(ops);
 	storms(ops);
 	repeats(ops);
 }

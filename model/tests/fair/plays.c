@@ -105,14 +105,6 @@ static void follow(struct fair_cpu *me, struct fair_thread *t)
 	a->at++;
 }
 
-static void open_play(struct play *p, const struct model *model, const struct idle_ops *ops)
-{
-	memset(p, 0, sizeof(*p));
-	p->fair = fair_create(model, ops, &toy_costs, 0);
-	CHECK(p->fair);
-	fair_check(p->fair);
-}
-
 static u32 add(struct play *p, const struct line *script)
 {
 	struct actor *a = &p->actor[p->n];
@@ -130,100 +122,80 @@ static void perform(struct play *p)
 	CHECK(fair_checks_made(p->fair) > 0);
 }
 
-static void close_play(struct play *p)
-{
-	for (u32 i = 0; i < ACTORS; i++)
-		if (p->channel[i])
-			fair_channel_free(p->channel[i]);
-	fair_free(p->fair);
-}
-
-void idle_cpus_enter_the_set(const struct model *model, const struct idle_ops *ops)
+static void idle_cpus_enter_the_set(struct play *p)
 {
 	static const struct line lone[] = { { COMPUTE, 3000, 0 }, { STOP, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, lone);
-	perform(&p);
-	CHECK_EQ(p.stats.enters, 15);
-	CHECK_EQ(p.in_set, 15);
-	close_play(&p);
+	add(p, lone);
+	perform(p);
+	CHECK_EQ(p->stats.enters, 15);
+	CHECK_EQ(p->in_set, 15);
 }
 
 /* 15 tasks run on the other CPUs, each for longer than a tick. */
-void busy_cpus_leave_it(const struct model *model, const struct idle_ops *ops)
+static void busy_cpus_leave_it(struct play *p)
 {
 	static const struct line boss[] = {
 		{ UNTIL, 3000, 0 }, { FORK, 1, 15 }, { COMPUTE, 500, 0 }, { STOP, 0, 0 }
 	};
 	static const struct line hog[] = { { COMPUTE, 5000, 0 }, { NOTE, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, boss);
+	add(p, boss);
 	for (u32 i = 1; i < 16; i++)
-		add(&p, hog);
-	perform(&p);
-	CHECK_EQ(p.in_set, 0);
-	CHECK(p.stats.exits >= 15);
+		add(p, hog);
+	perform(p);
+	CHECK_EQ(p->in_set, 0);
+	CHECK(p->stats.exits >= 15);
 	for (u32 i = 1; i < 16; i++)
-		CHECK_EQ(p.actor[i].note.times, 0);
-	close_play(&p);
+		CHECK_EQ(p->actor[i].note.times, 0);
 }
 
 /* 22 tasks for 16 CPUs, and the boss, which sleeps: some share a CPU in slices. */
-void tasks_share_a_cpu(const struct model *model, const struct idle_ops *ops)
+static void tasks_share_a_cpu(struct play *p)
 {
 	static const struct line boss[] = { { FORK, 1, 22 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
 	static const struct line hog[] = { { COMPUTE, 4000, 0 },
 					   { NOTE, 0, 0 },
 					   { UNTIL, 1000000, 0 } };
 	u64 sum = 0;
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, boss);
+	add(p, boss);
 	for (u32 i = 1; i < 23; i++)
-		add(&p, hog);
-	perform(&p);
+		add(p, hog);
+	perform(p);
 	for (u32 i = 1; i < 23; i++) {
-		CHECK_EQ(p.actor[i].note.times, 1);
+		CHECK_EQ(p->actor[i].note.times, 1);
 		/* A task takes at least 4 ms, and less than if it ran after two others. */
-		CHECK(p.actor[i].note.us >= 4000);
-		CHECK(p.actor[i].note.us <= 9500);
-		sum += p.actor[i].note.us;
+		CHECK(p->actor[i].note.us >= 4000);
+		CHECK(p->actor[i].note.us <= 9500);
+		sum += p->actor[i].note.us;
 	}
 	/* 22 x 4 ms are done by 16 CPUs, all of which work until the last tasks end. */
 	CHECK(sum / 22 < 8000);
-	close_play(&p);
 }
 
 /* Four tasks on an idle machine start on separate cores, in all four LLCs. */
-void new_tasks_spread(const struct model *model, const struct idle_ops *ops)
+static void new_tasks_spread(struct play *p)
 {
 	static const struct line boss[] = { { FORK, 1, 4 }, { COMPUTE, 300, 0 }, { STOP, 0, 0 } };
 	static const struct line hog[] = { { NOTE, 0, 0 }, { COMPUTE, 5000, 0 } };
 	u32 llcs = 0, cores = 0;
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, boss);
+	add(p, boss);
 	for (u32 i = 1; i < 5; i++)
-		add(&p, hog);
-	perform(&p);
+		add(p, hog);
+	perform(p);
 	for (u32 i = 1; i < 5; i++) {
-		CHECK_EQ(p.actor[i].note.times, 1);
-		cores |= 1u << p.actor[i].note.cpu % 8;
-		llcs |= 1u << p.actor[i].note.cpu % 8 / 2;
+		CHECK_EQ(p->actor[i].note.times, 1);
+		cores |= 1u << p->actor[i].note.cpu % 8;
+		llcs |= 1u << p->actor[i].note.cpu % 8 / 2;
 	}
 	CHECK_EQ(__builtin_popcount(cores | 1), 5); /* the boss is on core 0 */
 	CHECK_EQ(__builtin_popcount(llcs), 4);
-	close_play(&p);
 }
 
 /* Two senders send more messages than the channel can hold: each arrives once. */
-void messages_arrive(const struct model *model, const struct idle_ops *ops)
+static void messages_arrive(struct play *p)
 {
 	static const struct line boss[] = { { FORK, 1, 3 }, { UNTIL, 20000, 0 }, { STOP, 0, 0 } };
 	static const struct line sender[] = {
@@ -232,19 +204,16 @@ void messages_arrive(const struct model *model, const struct idle_ops *ops)
 	static const struct line receiver[] = { { RECEIVE, 0, 0 }, { AGAIN, 1, 199 },
 						{ NOTE, 0, 0 },	   { UNTIL, 500, 0 },
 						{ RECEIVE, 0, 0 }, { NOTE, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops);
-	p.channel[0] = fair_channel_new(p.fair, 0, 8, 2);
-	add(&p, boss);
-	add(&p, receiver);
-	add(&p, sender);
-	add(&p, sender);
-	perform(&p);
-	CHECK_EQ(p.actor[2].note.times, 1);
-	CHECK_EQ(p.actor[3].note.times, 1);
-	CHECK_EQ(p.actor[1].note.times, 1); /* 200, and no 201st */
-	close_play(&p);
+	p->channel[0] = fair_channel_new(p->fair, 0, 8, 2);
+	add(p, boss);
+	add(p, receiver);
+	add(p, sender);
+	add(p, sender);
+	perform(p);
+	CHECK_EQ(p->actor[2].note.times, 1);
+	CHECK_EQ(p->actor[3].note.times, 1);
+	CHECK_EQ(p->actor[1].note.times, 1); /* 200, and no 201st */
 }
 
 /*
@@ -252,7 +221,7 @@ void messages_arrive(const struct model *model, const struct idle_ops *ops)
  * LLC of four CPUs. They compute; the other 12 CPUs have no tick. No CPU runs out of tasks, so only
  * a balancer can help. All tasks must end within the time of two rounds.
  */
-void balancer_empties_an_overloaded_cache(const struct model *model, const struct idle_ops *ops)
+static void balancer_empties_an_overloaded_cache(struct play *p)
 {
 	static const struct line sender[] = {
 		{ FORK, 1, 10 },       { UNTIL, 5000, 0 }, { SEND, 1, 0 }, { SEND, 2, 0 },
@@ -261,10 +230,8 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 		{ COMPUTE, 20000, 0 }, { STOP, 0, 0 }
 	};
 	static struct line receiver[10][5];
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, sender);
+	add(p, sender);
 	for (u64 i = 0; i < 10; i++) {
 		const struct line lines[5] = { { RECEIVE, i + 1, 0 },
 					       { COMPUTE, 5000, 0 },
@@ -272,39 +239,61 @@ void balancer_empties_an_overloaded_cache(const struct model *model, const struc
 					       { UNTIL, 1000000, 0 } };
 
 		memcpy(receiver[i], lines, sizeof(lines));
-		p.channel[i + 1] = fair_channel_new(p.fair, 0, 8, 1);
-		add(&p, receiver[i]);
+		p->channel[i + 1] = fair_channel_new(p->fair, 0, 8, 1);
+		add(p, receiver[i]);
 	}
-	perform(&p);
-	CHECK(p.stats.idle_pulls > 0);
-	CHECK(p.stats.balances > 0);
+	perform(p);
+	CHECK(p->stats.idle_pulls > 0);
+	CHECK(p->stats.balances > 0);
 	for (u32 i = 1; i < 11; i++) {
-		CHECK_EQ(p.actor[i].note.times, 1);
-		CHECK(p.actor[i].note.us < 5000 + 2 * 5000 + 2000);
+		CHECK_EQ(p->actor[i].note.times, 1);
+		CHECK(p->actor[i].note.us < 5000 + 2 * 5000 + 2000);
 	}
-	close_play(&p);
 }
 
 /* 16 long tasks and 6 short ones for 16 CPUs: a CPU without tasks takes a waiting one at once. */
-void who_runs_out_of_tasks_takes_one(const struct model *model, const struct idle_ops *ops)
+static void who_runs_out_of_tasks_takes_one(struct play *p)
 {
 	static const struct line boss[] = { { FORK, 1, 22 }, { COMPUTE, 6000, 0 }, { STOP, 0, 0 } };
 	static const struct line brief[] = { { COMPUTE, 400, 0 }, { UNTIL, 1000000, 0 } };
 	static const struct line lasting[] = { { COMPUTE, 2000, 0 },
 					       { NOTE, 0, 0 },
 					       { UNTIL, 1000000, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops);
-	add(&p, boss);
+	add(p, boss);
 	for (u32 i = 1; i < 23; i++)
-		add(&p, i < 17 ? lasting : brief);
-	perform(&p);
+		add(p, i < 17 ? lasting : brief);
+	perform(p);
 	/* The idle balancer may be the first to take a task. */
-	CHECK(p.stats.newidle_pulls + p.stats.idle_pulls > 0);
+	CHECK(p->stats.newidle_pulls + p->stats.idle_pulls > 0);
 	for (u32 i = 1; i < 17; i++) {
-		CHECK_EQ(p.actor[i].note.times, 1);
-		CHECK(p.actor[i].note.us < 5500);
+		CHECK_EQ(p->actor[i].note.times, 1);
+		CHECK(p->actor[i].note.us < 5500);
 	}
-	close_play(&p);
+}
+
+void plays(const struct idle_ops *ops)
+{
+	static void (*const all[])(struct play * p) = { idle_cpus_enter_the_set,
+							busy_cpus_leave_it,
+							tasks_share_a_cpu,
+							new_tasks_spread,
+							messages_arrive,
+							balancer_empties_an_overloaded_cache,
+							who_runs_out_of_tasks_takes_one };
+
+	for (u32 i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct play p = { 0 };
+
+		toy_begin("", 1);
+		p.fair = fair_create(toy_model(), ops, &toy_costs, 0);
+		CHECK(p.fair);
+		fair_check(p.fair);
+		all[i](&p);
+		for (u32 c = 0; c < ACTORS; c++)
+			if (p.channel[c])
+				fair_channel_free(p.channel[c]);
+		fair_free(p.fair);
+		toy_end();
+	}
 }

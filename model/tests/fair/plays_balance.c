@@ -81,14 +81,17 @@ static void take(struct fair_cpu *me, struct fair_thread *t)
 	fair_exit(me);
 }
 
-void who_still_runs_is_not_taken(const struct model *model, const struct idle_ops *ops)
+void who_still_runs_is_not_taken(const struct idle_ops *ops)
 {
-	struct moment m = { .fair = fair_create(model, ops, &toy_costs, 0) };
+	struct moment m = { 0 };
 
+	toy_begin("", 1);
+	m.fair = fair_create(toy_model(), ops, &toy_costs, 0);
 	CHECK(m.fair);
 	for (u32 i = 0; i < TASKS; i++)
 		m.thread[i] = fair_thread_new(m.fair, nothing, NULL);
 	fair_run(m.fair, fair_thread_new(m.fair, take, &m));
 	CHECK(m.seen);
 	fair_free(m.fair);
+	toy_end();
 }

@@ -30,12 +30,7 @@ struct wind {
 struct storm_result storm(const struct model *model, const struct rd_ops *ops,
 			  const struct wind *wind);
 
-void woken_high_preempts(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void equal_waits(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void push_goes_to_lowest(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void fall_pulls(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void overload_comes_and_goes(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-void raised_waiter_preempts(const struct model *model, const struct rd_ops *ops, bool push_ipi);
+/* The plays with a known end, each with pulls and with a push walk. */
+void semantics(const struct rd_ops *ops);
 
 #endif

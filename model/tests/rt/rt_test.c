@@ -7,21 +7,6 @@
 #include "one_lock.h"
 #include "toy.h"
 
-typedef void (*play)(const struct model *model, const struct rd_ops *ops, bool push_ipi);
-
-static const play plays[] = { woken_high_preempts,   equal_waits, affinity_is_kept,
-			      push_goes_to_lowest,   fall_pulls,  overload_comes_and_goes,
-			      raised_waiter_preempts };
-
-static void semantics(const struct rd_ops *ops)
-{
-	for (u32 i = 0; i < 2 * sizeof(plays) / sizeof(*plays); i++) {
-		toy_begin("", 1);
-		plays[i / 2](toy_model(), ops, i % 2);
-		toy_end();
-	}
-}
-
 static struct storm_result one_storm(const struct rd_ops *ops, const struct wind *wind, u64 seed)
 {
 	struct storm_result r;

@@ -82,15 +82,6 @@ static void follow(struct rt_cpu *me, struct rt_thread *t)
 	t->left = 1;
 }
 
-static void open_play(struct play *p, const struct model *model, const struct rd_ops *ops,
-		      bool push_ipi)
-{
-	memset(p, 0, sizeof(*p));
-	p->rt = rt_create(model, ops, &toy_costs, 0, push_ipi);
-	CHECK(p->rt);
-	rt_check(p->rt, RT_CHECK_PLACEMENT);
-}
-
 static u32 enter(struct play *p, u32 cpu, int level, unsigned long allowed, const struct line *line)
 {
 	struct actor *a = &p->actor[p->n];
@@ -118,7 +109,7 @@ static void noted(const struct play *p, u32 i, u64 from, u64 to)
 	}
 }
 
-void woken_high_preempts(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void woken_high_preempts(struct play *p)
 {
 	static const struct line low[] = { { COMPUTE, 200, 0 }, { NOTE, 0, 0 }, { STOP, 0, 0 } };
 	static const struct line high[] = { { UNTIL, 50, 0 },
@@ -126,34 +117,28 @@ void woken_high_preempts(const struct model *model, const struct rd_ops *ops, bo
 					    { COMPUTE, 100, 0 },
 					    { UNTIL, 1000, 0 },
 					    { BLOCK, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
-	enter(&p, 3, 10, 1ul << 3, low);
-	enter(&p, 3, 20, 1ul << 3, high);
-	perform(&p);
-	noted(&p, 1, 50, 80);
-	noted(&p, 0, 300, 360); /* 200 us of this task, 100 of the other */
-	rt_free(p.rt);
+	enter(p, 3, 10, 1ul << 3, low);
+	enter(p, 3, 20, 1ul << 3, high);
+	perform(p);
+	noted(p, 1, 50, 80);
+	noted(p, 0, 300, 360); /* 200 us of this task, 100 of the other */
 }
 
-void equal_waits(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void equal_waits(struct play *p)
 {
 	static const struct line first[] = { { COMPUTE, 200, 0 }, { NOTE, 0, 0 }, { BLOCK, 0, 0 } };
 	static const struct line second[] = { { UNTIL, 50, 0 }, { NOTE, 1, 0 }, { STOP, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
-	enter(&p, 3, 10, 1ul << 3, first);
-	enter(&p, 3, 10, 1ul << 3, second);
-	perform(&p);
-	noted(&p, 0, 200, 240);
-	CHECK(p.note[1].us >= p.note[0].us);
-	rt_free(p.rt);
+	enter(p, 3, 10, 1ul << 3, first);
+	enter(p, 3, 10, 1ul << 3, second);
+	perform(p);
+	noted(p, 0, 200, 240);
+	CHECK(p->note[1].us >= p->note[0].us);
 }
 
 /* Two tasks may use only two CPUs, both busy: they wait, though 14 other CPUs are free. */
-void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void affinity_is_kept(struct play *p)
 {
 	static const struct line busy[] = { { COMPUTE, 300, 0 }, { BLOCK, 0, 0 } };
 	static const struct line a[] = { { UNTIL, 50, 0 }, { NOTE, 0, 0 }, { BLOCK, 0, 0 } };
@@ -161,95 +146,100 @@ void affinity_is_kept(const struct model *model, const struct rd_ops *ops, bool 
 		{ UNTIL, 60, 0 }, { NOTE, 1, 0 }, { COMPUTE, 50, 0 }, { STOP, 0, 0 }
 	};
 	unsigned long pair = 1ul << 2 | 1ul << 12;
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
-	enter(&p, 2, 50, pair, busy);
-	enter(&p, 12, 50, pair, busy);
-	enter(&p, 2, 50, pair, a);
-	enter(&p, 12, 50, pair, b);
-	perform(&p);
-	noted(&p, 0, 300, 350);
-	noted(&p, 1, 300, 350);
-	CHECK(pair >> p.note[0].cpu & 1);
-	CHECK(pair >> p.note[1].cpu & 1);
-	rt_free(p.rt);
+	enter(p, 2, 50, pair, busy);
+	enter(p, 12, 50, pair, busy);
+	enter(p, 2, 50, pair, a);
+	enter(p, 12, 50, pair, b);
+	perform(p);
+	noted(p, 0, 300, 350);
+	noted(p, 1, 300, 350);
+	CHECK(pair >> p->note[0].cpu & 1);
+	CHECK(pair >> p->note[1].cpu & 1);
 }
 
 /*
  * CPUs 0 to 3 run levels 40, 30, 20 and 10. A task of level 50 wakes up on CPU 0, which by then
  * runs one of level 60: it is pushed to CPU 3.
  */
-void push_goes_to_lowest(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void push_goes_to_lowest(struct play *p)
 {
 	static const struct line busy[] = { { COMPUTE, 500, 0 }, { BLOCK, 0, 0 } };
 	static const struct line top[] = { { UNTIL, 30, 0 }, { COMPUTE, 500, 0 }, { BLOCK, 0, 0 } };
 	static const struct line mid[] = { { UNTIL, 60, 0 }, { NOTE, 0, 0 }, { STOP, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
 	for (u32 i = 0; i < 4; i++)
-		enter(&p, i, 40 - 10 * (int)i, 1ul << i, busy);
-	enter(&p, 0, 60, 1ul << 0, top);
-	enter(&p, 0, 50, 0xf, mid);
-	perform(&p);
-	noted(&p, 0, 60, 90);
-	CHECK_EQ(p.note[0].cpu, 3);
-	rt_free(p.rt);
+		enter(p, i, 40 - 10 * (int)i, 1ul << i, busy);
+	enter(p, 0, 60, 1ul << 0, top);
+	enter(p, 0, 50, 0xf, mid);
+	perform(p);
+	noted(p, 0, 60, 90);
+	CHECK_EQ(p->note[0].cpu, 3);
 }
 
 /* A task waits on CPU 0 behind a higher one, until CPU 9 becomes free and pulls it. */
-void fall_pulls(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void fall_pulls(struct play *p)
 {
 	static const struct line top[] = { { COMPUTE, 500, 0 }, { STOP, 0, 0 } };
 	static const struct line wait[] = { { COMPUTE, 20, 0 }, { NOTE, 0, 0 }, { BLOCK, 0, 0 } };
 	static const struct line nine[] = { { COMPUTE, 100, 0 }, { BLOCK, 0, 0 } };
 	unsigned long pair = 1ul << 0 | 1ul << 9;
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
-	enter(&p, 9, 90, 1ul << 9, nine);
-	enter(&p, 0, 80, 1ul << 0, top);
-	enter(&p, 0, 70, pair, wait);
-	perform(&p);
-	noted(&p, 0, 120, 160);
-	CHECK_EQ(p.note[0].cpu, 9);
-	rt_free(p.rt);
+	enter(p, 9, 90, 1ul << 9, nine);
+	enter(p, 0, 80, 1ul << 0, top);
+	enter(p, 0, 70, pair, wait);
+	perform(p);
+	noted(p, 0, 120, 160);
+	CHECK_EQ(p->note[0].cpu, 9);
 }
 
 /* The checker compares overload set and queues; this test shows that they were not empty. */
-void overload_comes_and_goes(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void overload_comes_and_goes(struct play *p)
 {
 	static const struct line busy[] = { { COMPUTE, 100, 0 }, { BLOCK, 0, 0 } };
 	static const struct line end[] = { { UNTIL, 400, 0 }, { STOP, 0, 0 } };
 	unsigned long pair = 1ul << 4 | 1ul << 5;
 	struct rt_stats s;
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
 	for (u32 i = 0; i < 4; i++)
-		enter(&p, 4 + i % 2, 30, pair, busy);
-	enter(&p, 0, 30, 1ul, end);
-	perform(&p);
-	s = rt_stats(p.rt);
+		enter(p, 4 + i % 2, 30, pair, busy);
+	enter(p, 0, 30, 1ul, end);
+	perform(p);
+	s = rt_stats(p->rt);
 	CHECK(s.overloads >= 2);
 	CHECK(s.stacked >= 2);
 	CHECK(s.push_tries >= 2);
-	rt_free(p.rt);
 }
 
-void raised_waiter_preempts(const struct model *model, const struct rd_ops *ops, bool push_ipi)
+static void raised_waiter_preempts(struct play *p)
 {
 	static const struct line low[] = { { COMPUTE, 200, 0 }, { BLOCK, 0, 0 } };
 	static const struct line waiter[] = { { UNTIL, 50, 0 }, { NOTE, 0, 0 }, { STOP, 0, 0 } };
 	static const struct line boss[] = { { UNTIL, 100, 0 }, { LEVEL, 1, 40 }, { BLOCK, 0, 0 } };
-	struct play p;
 
-	open_play(&p, model, ops, push_ipi);
-	enter(&p, 3, 30, 1ul << 3, low);
-	enter(&p, 3, 20, 1ul << 3, waiter);
-	enter(&p, 7, 20, 1ul << 7, boss);
-	perform(&p);
-	noted(&p, 0, 100, 140);
-	rt_free(p.rt);
+	enter(p, 3, 30, 1ul << 3, low);
+	enter(p, 3, 20, 1ul << 3, waiter);
+	enter(p, 7, 20, 1ul << 7, boss);
+	perform(p);
+	noted(p, 0, 100, 140);
+}
+
+void semantics(const struct rd_ops *ops)
+{
+	static void (*const plays[])(
+		struct play * p) = { woken_high_preempts,   equal_waits, affinity_is_kept,
+				     push_goes_to_lowest,   fall_pulls,	 overload_comes_and_goes,
+				     raised_waiter_preempts };
+
+	for (u32 i = 0; i < 2 * sizeof(plays) / sizeof(*plays); i++) {
+		struct play p = { 0 };
+
+		toy_begin("", 1);
+		p.rt = rt_create(toy_model(), ops, &toy_costs, 0, i % 2);
+		CHECK(p.rt);
+		rt_check(p.rt, RT_CHECK_PLACEMENT);
+		plays[i / 2](&p);
+		rt_free(p.rt);
+		toy_end();
+	}
 }
