@@ -77,16 +77,22 @@ __attribute__((destructor)) static void end_of_pool(void)
 	fflush(stdout);
 }
 
-static void *with_mutex(void *arg)
-{
-	own = (long)arg;
-	for (int i = 0; i < OPERATIONS; i++) {
-		pthread_mutex_lock(&lock);
-		plain++;
-		pthread_mutex_unlock(&lock);
+/* Each thread adds to the sum while it holds a lock of that kind. */
+#define ADDS(name, enter, leave)                       \
+	static void *name(void *arg)                   \
+	{                                              \
+		own = (long)arg;                       \
+		for (int i = 0; i < OPERATIONS; i++) { \
+			enter;                         \
+			plain++;                       \
+			leave;                         \
+		}                                      \
+		return (void *)own;                    \
 	}
-	return (void *)own;
-}
+
+ADDS(with_mutex, pthread_mutex_lock(&lock), pthread_mutex_unlock(&lock))
+ADDS(with_spin, pthread_spin_lock(&spin), pthread_spin_unlock(&spin))
+ADDS(with_sem, sem_wait(&sem), sem_post(&sem))
 
 static void *with_rwlock(void *arg)
 {
@@ -115,16 +121,6 @@ static void *with_barrier(void *arg)
 	return arg;
 }
 
-static void *with_spin(void *arg)
-{
-	for (int i = 0; i < OPERATIONS; i++) {
-		pthread_spin_lock(&spin);
-		plain++;
-		pthread_spin_unlock(&spin);
-	}
-	return arg;
-}
-
 /* A token goes around: each thread waits for its turn. */
 static void *with_cond(void *arg)
 {
@@ -135,16 +131,6 @@ static void *with_cond(void *arg)
 		plain++;
 		pthread_cond_broadcast(&changed);
 		pthread_mutex_unlock(&lock);
-	}
-	return arg;
-}
-
-static void *with_sem(void *arg)
-{
-	for (int i = 0; i < OPERATIONS; i++) {
-		sem_wait(&sem);
-		plain++;
-		sem_post(&sem);
 	}
 	return arg;
 }
@@ -172,14 +158,6 @@ static void *with_key(void *arg)
 	pthread_setspecific(key, (void *)((long)arg + 1));
 	if (pthread_getspecific(key) != (void *)((long)arg + 1))
 		exit(6);
-	return arg;
-}
-
-/* A loop that waits for another thread's plain store. */
-static void *with_flag(void *arg)
-{
-	while (!go) {
-	}
 	return arg;
 }
 
@@ -270,18 +248,6 @@ static void *with_exit(void *arg)
 	return NULL;
 }
 
-static void *awaits(void *arg)
-{
-	sigset_t set;
-	int came = 0;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigwait(&set, &came);
-	plain = came == SIGUSR1;
-	return arg;
-}
-
 /* All threads of the process become another user, while some of them wait. */
 static void *changes(void *arg)
 {
@@ -290,27 +256,6 @@ static void *changes(void *arg)
 		exit(4);
 	atomic_fetch_add(&sum, 1);
 	return arg;
-}
-
-/* One thread writes into a pipe, later; the first one waits for it. */
-static void *writes(void *arg)
-{
-	usleep(500);
-	if (write(*(int *)arg, "x", 1) != 1)
-		exit(4);
-	return arg;
-}
-
-static void pipes(void)
-{
-	pthread_t made;
-	char byte = 0;
-
-	need(!pipe(ends));
-	made = start(writes, &ends[1]);
-	plain = read(ends[0], &byte, 1);
-	times = byte;
-	pthread_join(made, NULL);
 }
 
 static void *rests(void *arg)
@@ -548,17 +493,6 @@ static void pools(void)
 		pool[i] = start(pooled, NULL);
 }
 
-static void waits_for_signal(void)
-{
-	pthread_t made;
-
-	change(SIG_BLOCK, SIGUSR1);
-	made = start(awaits, NULL);
-	usleep(100);
-	pthread_kill(made, SIGUSR1);
-	pthread_join(made, NULL);
-}
-
 static void all_robust(void)
 {
 	robust(PTHREAD_MUTEX_NORMAL);
@@ -576,15 +510,6 @@ static void interrupts(void)
 	pause();
 }
 
-static void sets_flag(void)
-{
-	pthread_t made = start(with_flag, NULL);
-
-	usleep(100);
-	go = 1;
-	pthread_join(made, NULL);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -598,18 +523,11 @@ int main(int argc, char **argv)
 		    { "deadlock", crossed },	  { "exit", leaves },
 		    { "crash", crashes },	  { "abort", aborts },
 		    { "overflow", overflows },	  { "user", changes } };
-	static const struct kind kinds[] = { { "pool", pools },
-					     { "pipe", pipes },
-					     { "sigwait", waits_for_signal },
-					     { "c11", all_c11 },
-					     { "types", types },
-					     { "robust", all_robust },
-					     { "machine", machine },
-					     { "fork", forks },
-					     { "interrupt", interrupts },
-					     { "timed-join", timed_join },
-					     { "cancel", cancels },
-					     { "flag", sets_flag } };
+	static const struct kind kinds[] = {
+		{ "pool", pools },	     { "c11", all_c11 },	   { "types", types },
+		{ "robust", all_robust },    { "machine", machine },	   { "fork", forks },
+		{ "interrupt", interrupts }, { "timed-join", timed_join }, { "cancel", cancels },
+	};
 	const char *kind = argc > 1 ? argv[1] : "mutex";
 
 	if (argc > 2)
