@@ -29,15 +29,30 @@ static void name_slots(u32 part)
 		explore_name(p->word[i], 8, "slots");
 }
 
-/* Three slots in two words. */
-static void setup_slots(uint32_t nr_cpus)
+/*
+ * Makes @nr slots, and @more in a second part, and claims @taken of them. @constant: no body writes
+ * the set itself, only the words of its slots.
+ */
+static void make_slots(u32 nr, unsigned int flags, u32 more, u32 taken, bool constant)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 3, 0);
-	if (!slots)
+	slots = slot_set_alloc(case_plan(4, 2), nr, flags);
+	data = port_alloc(PORT_CACHELINE, -1);
+	if (!slots || !data || (more && !slot_set_grow(slots, more)))
 		abort();
-	explore_name(slots, sizeof(*slots), "slot set");
-	name_slots(0);
+	for (u32 i = 0; i < taken; i++)
+		if (slot_claim_near(slots, 0) != i)
+			abort();
+	if (constant)
+		explore_const(slots, sizeof(*slots));
+	else
+		explore_name(slots, sizeof(*slots), "slot set");
+	explore_name(data, 8, "data");
+	for (u32 i = 0; i < slots->nr_parts; i++)
+		name_slots(i);
 }
+
+/* Three slots in two words. */
+EXPLORE_SETUP(setup_slots, make_slots(3, 0, 0, 0, false))
 
 /* Each CPU takes two slots, or what is left, and puts the second. */
 static void take_slots(uint32_t cpu)
@@ -99,14 +114,7 @@ static void check_several_slots(uint32_t nr_cpus)
 }
 
 /* A set of one slot, which is taken, grows by one. A claim finds none, or the complete new slot. */
-static void setup_grow(uint32_t nr_cpus)
-{
-	slots = slot_set_alloc(case_plan(4, 2), 1, 0);
-	if (!slots || slot_claim_near(slots, 0) != 0)
-		abort();
-	explore_name(slots, sizeof(*slots), "slot set");
-	name_slots(0);
-}
+EXPLORE_SETUP(setup_grow, make_slots(1, 0, 0, 1, false))
 
 static void grow(uint32_t cpu)
 {
@@ -126,14 +134,7 @@ static void grow(uint32_t cpu)
 /* -------- slots whose homes follow -------- */
 
 /* Two slots, one in each shard. */
-static void setup_follow(uint32_t nr_cpus)
-{
-	slots = slot_set_alloc(case_plan(4, 2), 2, SLOT_FOLLOW);
-	if (!slots)
-		abort();
-	explore_const(slots, sizeof(*slots));
-	name_slots(0);
-}
+EXPLORE_SETUP(setup_follow, make_slots(2, SLOT_FOLLOW, 0, 0, true))
 
 /* Each CPU takes a slot and puts it at the other shard; CPU 0 keeps its slot. */
 static void moves(uint32_t cpu)
@@ -171,67 +172,31 @@ static void moves_throughout(uint32_t cpu)
 }
 
 /* A put hands over the CPU's stores to the CPU that claims the slot there. */
-static void setup_follow_taken(uint32_t nr_cpus)
-{
-	setup_follow(nr_cpus);
-	for (u32 i = 0; i < 2; i++)
-		if (slot_claim_near(slots, 0) < 0)
-			abort();
-	data = port_alloc(PORT_CACHELINE, -1);
-	explore_name(data, 8, "data");
-}
+EXPLORE_SETUP(setup_follow_taken, make_slots(2, SLOT_FOLLOW, 0, 2, true))
 
-static void follow_hands_over(uint32_t cpu)
+/* @near: by slot_put_near(), otherwise by slot_put(), which takes no CPU number */
+static void slot_hands_over(uint32_t cpu, u32 slot, bool near)
 {
 	if (!cpu) {
 		WRITE_ONCE(*data, 1);
-		slot_put_near(slots, 1, 0);
+		if (near)
+			slot_put_near(slots, slot, 0);
+		else
+			slot_put(slots, slot);
 	} else if (slot_claim_near(slots, 3) >= 0) {
 		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
 	}
 }
 
-/* The same with slot_put(), which takes no CPU number. */
-static void slot_hands_over(uint32_t cpu, u32 slot)
-{
-	if (!cpu) {
-		WRITE_ONCE(*data, 1);
-		slot_put(slots, slot);
-	} else if (slot_claim_near(slots, 3) >= 0) {
-		explore_check(READ_ONCE(*data) == 1, "CPU %u owns a slot without its data", cpu);
-	}
-}
-
-EXPLORE_BODY(first_hands_over, slot_hands_over(cpu, 0))
-EXPLORE_BODY(second_hands_over, slot_hands_over(cpu, 1))
+EXPLORE_BODY(follow_hands_over, slot_hands_over(cpu, 1, true))
+EXPLORE_BODY(first_hands_over, slot_hands_over(cpu, 0, false))
+EXPLORE_BODY(second_hands_over, slot_hands_over(cpu, 1, false))
 
 /* Where homes stay: slot 0 is in the first part, slot 1 in another one; both are taken. */
-static void setup_slots_taken(uint32_t nr_cpus)
-{
-	slots = slot_set_alloc(case_plan(4, 2), 1, 0);
-	if (!slots || !slot_set_grow(slots, 1))
-		abort();
-	explore_const(slots, sizeof(*slots));
-	for (u32 i = 0; i < 2; i++) {
-		name_slots(i);
-		if (slot_claim_near(slots, 0) != i)
-			abort();
-	}
-	data = port_alloc(PORT_CACHELINE, -1);
-	explore_name(data, 8, "data");
-}
+EXPLORE_SETUP(setup_slots_taken, make_slots(1, 0, 1, 2, true))
 
 /* Four slots in two words, all taken. */
-static void setup_words_taken(uint32_t nr_cpus)
-{
-	slots = slot_set_alloc(case_plan(4, 2), 4, SLOT_EMPTY);
-	data = port_alloc(PORT_CACHELINE, -1);
-	if (!slots || !data)
-		abort();
-	explore_const(slots, sizeof(*slots));
-	explore_name(data, 8, "data");
-	name_slots(0);
-}
+EXPLORE_SETUP(setup_words_taken, make_slots(4, SLOT_EMPTY, 0, 0, true))
 
 /* CPU 0 puts slots 1 to 3. A walk finds slot 0 and what the CPU that walks has claimed. */
 static void several_hand_over(uint32_t cpu)
@@ -259,13 +224,11 @@ static u64 handle;
 /* Slot 0 of two is taken, and all CPUs have its handle. */
 static void setup_handle(uint32_t nr_cpus)
 {
-	slots = slot_set_alloc(case_plan(4, 2), 2, SLOT_EMPTY);
+	make_slots(2, SLOT_EMPTY, 0, 0, true);
 	tag = port_alloc(PORT_CACHELINE, -1);
-	if (!slots || !tag)
+	if (!tag)
 		abort();
-	explore_const(slots, sizeof(*slots));
 	explore_name(tag, sizeof(*tag), "tag");
-	name_slots(0);
 	handle = slot_handle(tag, 0);
 }
 
