@@ -21,7 +21,8 @@ static struct idle_set *set;
 static u64 *load; /* what CPU 0 stores before it goes idle again */
 static uint32_t last;
 
-static void make(const struct idle_ops *layout, uint32_t nr_cpus)
+/* @in: CPU 0 is idle already. */
+static void make(const struct idle_ops *layout, uint32_t nr_cpus, bool in)
 {
 	static const struct shard_cpu cpu[3] = { { .possible = true, .core = 0 },
 						 { .possible = true, .core = 1 },
@@ -38,25 +39,18 @@ static void make(const struct idle_ops *layout, uint32_t nr_cpus)
 	explore_const(set, sizeof(*set));
 	explore_name(set->nohz, sizeof(*set->nohz), "nohz");
 	explore_name(load, sizeof(*load), "load");
+	if (in)
+		ops->enter(set, 0);
 }
 
-EXPLORE_SETUP(setup_stock, make(&idle_stock, nr_cpus))
-EXPLORE_SETUP(setup_flags, make(&idle_flags, nr_cpus))
-EXPLORE_SETUP(setup_slots, make(&idle_slots, nr_cpus))
-EXPLORE_SETUP(setup_prototype, make(&idle_sbm_first, nr_cpus))
+EXPLORE_SETUP(setup_stock, make(&idle_stock, nr_cpus, false))
+EXPLORE_SETUP(setup_flags, make(&idle_flags, nr_cpus, false))
+EXPLORE_SETUP(setup_slots, make(&idle_slots, nr_cpus, false))
+EXPLORE_SETUP(setup_prototype, make(&idle_sbm_first, nr_cpus, false))
 
-static void setup_in_flags(uint32_t nr_cpus)
-{
-	make(&idle_flags, nr_cpus);
-	ops->enter(set, 0);
-}
-
+EXPLORE_SETUP(setup_in_flags, make(&idle_flags, nr_cpus, true))
 /* Linux always writes the flag, after the load of the CPU: x86 orders the two stores. */
-static void setup_in_stock(uint32_t nr_cpus)
-{
-	make(&idle_stock, nr_cpus);
-	ops->enter(set, 0);
-}
+EXPLORE_SETUP(setup_in_stock, make(&idle_stock, nr_cpus, true))
 
 static bool walk_finds(u32 cpu)
 {

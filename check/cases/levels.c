@@ -129,26 +129,10 @@ static void setup_walk(uint32_t nr_cpus)
 	explore_name(loop_next, sizeof(*loop_next), "rto_loop_next");
 }
 
-/* CPU 0 rises; a search finds it at 2, or the others at 4. */
-static void rise(uint32_t cpu)
+/* CPU 0 rises; a search finds it at 2, or the others at 4. If only it is @allowed: at 2 or at 6. */
+static port_always_inline void rises(u32 cpu, unsigned long allowed)
 {
-	unsigned long found = 0;
-	int level;
-
-	if (!cpu) {
-		set_level(rd, 0, 6);
-		return;
-	}
-	level = find(rd, 50, 1, &everyone, &found, NULL, NULL) - 1;
-	explore_check((level == 2 && found == 1) || (level == 4 && found == 0xe),
-		      "the lowest level is %d at CPUs %#lx", level, found);
-}
-
-/* As rise(), with only CPU 0 allowed: the search finds it at 2 or at 6. */
-static void rise_alone(uint32_t cpu)
-{
-	const unsigned long allowed = 1;
-	unsigned long found = 0;
+	unsigned long found = 0, others = allowed & 0xe;
 	int level;
 
 	if (!cpu) {
@@ -156,9 +140,14 @@ static void rise_alone(uint32_t cpu)
 		return;
 	}
 	level = find(rd, 50, 1, &allowed, &found, NULL, NULL) - 1;
-	explore_check((level == 2 || level == 6) && found == 1,
-		      "CPU 0 rose from 2 to 6 and is at level %d", level);
+	explore_check((level == 2 && found == 1) ||
+			      (level == (others ? 4 : 6) && found == (others ? others : 1)),
+		      "CPU 0 rose from 2 to 6, and the lowest level is %d at CPUs %#lx", level,
+		      found);
 }
+
+EXPLORE_BODY(rise, rises(cpu, everyone))
+EXPLORE_BODY(rise_alone, rises(cpu, 1))
 
 /* Result of CPU 0: whether it saw a queue to pull from. Of CPU 2: whether it saw CPU 0 free. */
 static port_always_inline void fall(bool barrier)

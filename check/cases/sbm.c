@@ -10,19 +10,17 @@
 #include "objects.h"
 
 static struct sbm *b;
-static const struct shard_plan *plan;
 
-static void setup_one_shard(uint32_t nr_cpus)
+static void make(u32 per_shard, unsigned int flags, u32 bits)
 {
-	plan = case_plan(4, 4);
-	b = case_sbm(plan, 0);
+	b = case_sbm(case_plan(4, per_shard), flags);
+	for (u32 cpu = 0; cpu < 4; cpu++)
+		if (bits >> cpu & 1)
+			sbm_set(b, cpu);
 }
 
-static void setup_summary(uint32_t nr_cpus)
-{
-	plan = case_plan(4, 4);
-	b = case_sbm(plan, SBM_SUMMARY);
-}
+EXPLORE_SETUP(setup_one_shard, make(4, 0, 0))
+EXPLORE_SETUP(setup_summary, make(4, SBM_SUMMARY, 0))
 
 /* Exactly one of the competing CPUs gets the bit. */
 static void claim(uint32_t cpu)
@@ -83,21 +81,8 @@ static void check_neighbours(uint32_t nr_cpus)
  */
 #define THROUGHOUT 0x9u
 
-static void setup_walk(uint32_t nr_cpus)
-{
-	plan = case_plan(4, 2);
-	b = case_sbm(plan, 0);
-	sbm_set(b, 0);
-	sbm_set(b, 3);
-}
-
-static void setup_walk_summary(uint32_t nr_cpus)
-{
-	plan = case_plan(4, 2);
-	b = case_sbm(plan, SBM_SUMMARY);
-	sbm_set(b, 0);
-	sbm_set(b, 3);
-}
+EXPLORE_SETUP(setup_walk, make(2, 0, THROUGHOUT))
+EXPLORE_SETUP(setup_walk_summary, make(2, SBM_SUMMARY, THROUGHOUT))
 
 /* Shard 0 has no bits except the writers', but its summary bit is still set. */
 static void setup_walk_stale(uint32_t nr_cpus)
@@ -130,47 +115,27 @@ static void judge(u32 visited, u32 twice, u32 throughout)
 		(visited) |= 1u << (cpu);         \
 	} while (0)
 
-static void walk(uint32_t cpu)
-{
-	u32 visited = 0, twice = 0, c;
-
-	if (cpu) {
-		change(cpu);
-		return;
+/* @each: the loop of the walk, whose CPU is c */
+#define WALKS(name_, throughout_, each_)            \
+	static void name_(uint32_t cpu)             \
+	{                                           \
+		u32 visited = 0, twice = 0, c;      \
+                                                    \
+		if (cpu) {                          \
+			change(cpu);                \
+			return;                     \
+		}                                   \
+		each_ VISIT(c, visited, twice);     \
+		judge(visited, twice, throughout_); \
 	}
-	sbm_for_each_cpu(c, it, b)
-		VISIT(c, visited, twice);
-	judge(visited, twice, THROUGHOUT);
-}
 
-/* A walk from the middle of a shard, which reads this shard at both ends of the walk. */
-static void walk_wrap(uint32_t cpu)
-{
-	u32 visited = 0, twice = 0, c;
+static const unsigned long mask = 0xb;
 
-	if (cpu) {
-		change(cpu);
-		return;
-	}
-	sbm_for_each_cpu_wrap(c, it, b, 3)
-		VISIT(c, visited, twice);
-	judge(visited, twice, THROUGHOUT);
-}
-
-static void walk_and_wrap(uint32_t cpu)
-{
-	const unsigned long mask = 0xb;
-	u32 visited = 0, twice = 0, c;
-
-	if (cpu) {
-		change(cpu);
-		return;
-	}
-	sbm_for_each_cpu_and_wrap(c, it, b, &mask, 1)
-		VISIT(c, visited, twice);
-	judge(visited, twice, THROUGHOUT);
-	explore_check(!(visited & 4), "a walk leaves its mask");
-}
+WALKS(walk, THROUGHOUT, sbm_for_each_cpu(c, it, b))
+/* From the middle of a shard, which the walk reads at both ends. */
+WALKS(walk_wrap, THROUGHOUT, sbm_for_each_cpu_wrap(c, it, b, 3))
+WALKS(walk_and_wrap, THROUGHOUT, sbm_for_each_cpu_and_wrap(c, it, b, &mask, 1))
+WALKS(walk_stale, THROUGHOUT & ~1u, sbm_for_each_cpu_wrap(c, it, b, 1))
 
 /* The walk that keeps its state between calls, one search per step. */
 static void walk_next(uint32_t cpu)
@@ -190,29 +155,17 @@ static void walk_next(uint32_t cpu)
 	judge(visited, twice, THROUGHOUT);
 }
 
-static void walk_stale(uint32_t cpu)
+/* The result of walk_and_wrap(). */
+static void check_mask(uint32_t nr_cpus)
 {
-	u32 visited = 0, twice = 0, c;
-
-	if (cpu) {
-		change(cpu);
-		return;
-	}
-	sbm_for_each_cpu_wrap(c, it, b, 1)
-		VISIT(c, visited, twice);
-	judge(visited, twice, THROUGHOUT & ~1u);
+	explore_check(!(explore_result_of(0) & ~mask), "a walk leaves its mask");
 }
 
 #define CORE(name_, title_, min, max, setup_, body_, check_) \
 	EXPLORE_CASE(name_, title_, "core", min, max, setup_, body_, check_)
 
-#define WALK(name_, title_, setup_, body_)                                                    \
-	{                                                                                     \
-		.name = name_, .title = title_, .kind = "core", .min_cpus = 2, .max_cpus = 4, \
-		.setup = setup_, .body = body_, .results = {                                  \
-			"visited"                                                             \
-		}                                                                             \
-	}
+#define WALK(name_, title_, setup_, body_, check_) \
+	EXPLORE_CASE(name_, title_, "core", 2, 4, setup_, body_, check_, .results = { "visited" })
 
 const struct explore_case explore_sbm_cases[] = {
 	CORE("sbm-claim", "sbm_test_and_set() lets exactly one CPU have the bit", 2, 4,
@@ -223,15 +176,15 @@ const struct explore_case explore_sbm_cases[] = {
 	     setup_one_shard, lock, check_lock),
 	CORE("sbm-neighbours", "set and clear leave the other bits of the word alone", 2, 3,
 	     setup_one_shard, neighbours, check_neighbours),
-	WALK("sbm-walk", "a walk visits what is set throughout, once", setup_walk, walk),
+	WALK("sbm-walk", "a walk visits what is set throughout, once", setup_walk, walk, NULL),
 	WALK("sbm-walk-wrap", "sbm-walk, wrapping around from the middle of a shard", setup_walk,
-	     walk_wrap),
+	     walk_wrap, NULL),
 	WALK("sbm-walk-and-wrap", "sbm-walk-wrap within an ordinary mask", setup_walk,
-	     walk_and_wrap),
-	WALK("sbm-walk-next", "sbm-walk with one call per CPU", setup_walk, walk_next),
+	     walk_and_wrap, check_mask),
+	WALK("sbm-walk-next", "sbm-walk with one call per CPU", setup_walk, walk_next, NULL),
 	WALK("sbm-walk-summary", "a walk with a summary visits what is set throughout, once",
-	     setup_walk_summary, walk_wrap),
+	     setup_walk_summary, walk_wrap, NULL),
 	WALK("sbm-walk-stale", "sbm-walk-summary while the walk cleans up", setup_walk_stale,
-	     walk_stale),
+	     walk_stale, NULL),
 	{ 0 },
 };

@@ -122,25 +122,23 @@ static void check(uint32_t nr_cpus)
 	explore_check(signals <= asleep, "a signal for nobody");
 }
 
-/* CPU 0 puts; the others wait, alternately in the two shards. */
-static void one(uint32_t cpu)
-{
-	if (cpu)
-		wait_near(cpu, cpu == 1 ? 3 : 1, true, true);
-	else
-		put(0, true);
-}
-
-/* CPU 0 puts two slots: neither of two waiters sleeps without a signal. */
-static void two(uint32_t cpu)
+/* CPU 0 puts one slot or two; the others wait, alternately in the two shards. */
+static port_always_inline void wakes(u32 cpu, bool both, bool again, bool pass_on, bool barrier)
 {
 	if (cpu) {
-		wait_near(cpu, cpu == 1 ? 3 : 1, true, true);
+		wait_near(cpu, cpu == 1 ? 3 : 1, again, pass_on);
 		return;
 	}
-	put(0, true);
-	put(2, true);
+	put(0, barrier);
+	if (both)
+		put(2, true);
 }
+
+EXPLORE_BODY(one, wakes(cpu, false, true, true, true))
+EXPLORE_BODY(two, wakes(cpu, true, true, true, true))
+EXPLORE_BODY(one_look, wakes(cpu, false, false, true, true))
+EXPLORE_BODY(keeps_it, wakes(cpu, true, true, false, true))
+EXPLORE_BODY(no_barrier, wakes(cpu, false, true, true, false))
 
 /* Two wait in one line: CPU 1 for slot 2, CPU 2 for slot 3. CPU 0 puts one of them. */
 static port_always_inline void one_line(u32 cpu, u32 to)
@@ -185,32 +183,6 @@ static void check_grown(uint32_t nr_cpus)
 {
 	explore_check(explore_result_of(1) == OWNS || *shard_wait_signals(w, 3),
 		      "lost wake-up: a slot is free, and a waiter sleeps");
-}
-
-static void one_look(uint32_t cpu)
-{
-	if (cpu)
-		wait_near(cpu, 3, false, true);
-	else
-		put(0, true);
-}
-
-static void keeps_it(uint32_t cpu)
-{
-	if (cpu) {
-		wait_near(cpu, cpu == 1 ? 3 : 1, true, false);
-		return;
-	}
-	put(0, true);
-	put(2, true);
-}
-
-static void no_barrier(uint32_t cpu)
-{
-	if (cpu)
-		wait_near(cpu, 3, true, true);
-	else
-		put(0, false);
 }
 
 /*

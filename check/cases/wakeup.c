@@ -22,6 +22,7 @@ struct pool {
 
 static struct pool *s;
 static struct sbm *idle;
+static u32 nr_workers; /* the last CPU is the waker, the others are workers */
 
 static void setup(uint32_t nr_cpus)
 {
@@ -31,6 +32,7 @@ static void setup(uint32_t nr_cpus)
 	explore_name(&s->work, sizeof(s->work), "work");
 	explore_name(&s->woken, sizeof(s->woken), "woken");
 	idle = case_sbm(plan, 0);
+	nr_workers = nr_cpus - 1;
 }
 
 static void setup_summary(uint32_t nr_cpus)
@@ -73,36 +75,16 @@ static port_always_inline void waker(bool barrier)
 		WRITE_ONCE(s->woken[found], 1);
 }
 
-/* The last CPU is the waker, the others are workers. */
-static u32 nr_workers;
-
-static void setup_count(uint32_t nr_cpus)
-{
-	setup(nr_cpus);
-	nr_workers = nr_cpus - 1;
-}
-
-static void setup_summary_count(uint32_t nr_cpus)
-{
-	setup_summary(nr_cpus);
-	nr_workers = nr_cpus - 1;
-}
-
-static void pool(uint32_t cpu)
+static port_always_inline void pool(u32 cpu, bool barrier)
 {
 	if (cpu < nr_workers)
 		worker(cpu);
 	else
-		waker(true);
+		waker(barrier);
 }
 
-static void pool_no_waker_barrier(uint32_t cpu)
-{
-	if (cpu < nr_workers)
-		worker(cpu);
-	else
-		waker(false);
-}
+EXPLORE_BODY(pool_right, pool(cpu, true))
+EXPLORE_BODY(pool_no_waker_barrier, pool(cpu, false))
 
 /* Planted bug: looks for work before it enters the idle set. */
 static void pool_check_first(uint32_t cpu)
@@ -141,14 +123,14 @@ static void check(uint32_t nr_cpus)
 	}
 
 const struct explore_case explore_wakeup_cases[] = {
-	CASE("wakeup-sbm", "idle set in a sharded bitmap: no lost wake-up", "core", setup_count,
-	     pool),
+	CASE("wakeup-sbm", "idle set in a sharded bitmap: no lost wake-up", "core", setup,
+	     pool_right),
 	CASE("wakeup-sbm-summary", "wakeup-sbm with a summary that is being cleaned", "core",
-	     setup_summary_count, pool),
+	     setup_summary, pool_right),
 	CASE("planted-wakeup-waker",
 	     "planted: no barrier between publishing work and looking for a worker", "planted",
-	     setup_count, pool_no_waker_barrier),
+	     setup, pool_no_waker_barrier),
 	CASE("planted-wakeup-order", "planted: looks for work before it says that it is idle",
-	     "planted", setup_count, pool_check_first),
+	     "planted", setup, pool_check_first),
 	{ 0 },
 };
