@@ -318,13 +318,9 @@ static void flag_first(uint32_t cpu)
 	sum_beside(cpu, 2);
 }
 
-#define CORE(name_, title_, min, max, setup_, body_, check_, ...)                                 \
-	{                                                                                         \
-		.name = name_, .title = title_, .kind = "core", .min_cpus = min, .max_cpus = max, \
-		.setup = setup_, .body = body_, .check = check_, .results = {                     \
-			__VA_ARGS__                                                               \
-		}                                                                                 \
-	}
+#define CORE(name_, title_, min, max, setup_, body_, check_, ...)            \
+	EXPLORE_CASE(name_, title_, "core", min, max, setup_, body_, check_, \
+		     .results = { __VA_ARGS__ })
 
 const struct explore_case explore_counter_cases[] = {
 	CORE("counter-is-zero", "is_zero is false while an item stays counted", 3, 4,

@@ -95,14 +95,9 @@ static void no_race(uint32_t cpu)
 	}
 }
 
-#define LITMUS(name_, cpus, fn, memory, ...)                                                     \
-	{                                                                                        \
-		.name = "litmus-" name_, .title = "litmus test " name_, .kind = "litmus",        \
-		.min_cpus = cpus, .max_cpus = cpus, .setup = setup, .body = fn, .check = memory, \
-		.results = {                                                                     \
-			__VA_ARGS__                                                              \
-		}                                                                                \
-	}
+#define LITMUS(name_, cpus, fn, memory, ...)                                                 \
+	EXPLORE_CASE("litmus-" name_, "litmus test " name_, "litmus", cpus, cpus, setup, fn, \
+		     memory, .results = { __VA_ARGS__ })
 
 const struct explore_case explore_litmus_cases[] = {
 	LITMUS("sb-forward", 2, sb_forward, NULL, "own0", "r0", "own1", "r1"),

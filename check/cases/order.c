@@ -128,13 +128,8 @@ static port_always_inline void rise(u32 cpu, bool old_first)
 EXPLORE_BODY(rise_right, rise(cpu, false))
 EXPLORE_BODY(rise_wrong, rise(cpu, true))
 
-#define CASE(name_, title_, kind_, setup_, body_, ...)                                       \
-	{                                                                                    \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 4, \
-		.setup = setup_, .body = body_, .results = {                                 \
-			__VA_ARGS__                                                          \
-		}                                                                            \
-	}
+#define CASE(name_, title_, kind_, setup_, body_, ...) \
+	EXPLORE_CASE(name_, title_, kind_, 2, 4, setup_, body_, NULL, .results = { __VA_ARGS__ })
 
 const struct explore_case explore_order_cases[] = {
 	CASE("pattern-count-mask", "a CPU that sees the count sees the bit", "pattern", setup,

@@ -69,31 +69,27 @@ static void rise(uint32_t cpu)
 		search();
 }
 
-/* Planted bug: leaves the old level first. */
-static void rise_out_first(uint32_t cpu)
+/*
+ * Planted: leaves the old level first. Or raises the count at the new level, then leaves the old
+ * level, and then sets the bit.
+ */
+static port_always_inline void rise_wrong(u32 cpu, bool count_first)
 {
 	if (cpu) {
 		search();
 		return;
 	}
+	if (count_first)
+		atomic_inc32(&VEC_COUNT(rd->root, 4));
 	atomic_dec32(&VEC_COUNT(rd->root, 2));
 	vec_clear(rd, 2, 0);
 	vec_set(rd, 4, 0);
-	atomic_inc32(&VEC_COUNT(rd->root, 4));
+	if (!count_first)
+		atomic_inc32(&VEC_COUNT(rd->root, 4));
 }
 
-/* Planted: raises the count at the new level before the bit is set, then leaves the old level. */
-static void rise_count_first(uint32_t cpu)
-{
-	if (cpu) {
-		search();
-		return;
-	}
-	atomic_inc32(&VEC_COUNT(rd->root, 4));
-	atomic_dec32(&VEC_COUNT(rd->root, 2));
-	vec_clear(rd, 2, 0);
-	vec_set(rd, 4, 0);
-}
+EXPLORE_BODY(rise_out_first, rise_wrong(cpu, false))
+EXPLORE_BODY(rise_count_first, rise_wrong(cpu, true))
 
 /* A query that reports other CPUs leads to one of them; CPU 0 stays overloaded. */
 static void told(void)
@@ -105,23 +101,20 @@ static void told(void)
 		      "others are overloaded, and none is found");
 }
 
-static void overload(uint32_t cpu)
-{
-	if (!cpu)
-		overload_set_cpu(rd, 0, 1);
-	else
-		told();
-}
-
-static void overload_count_first(uint32_t cpu)
+static port_always_inline void overloads(u32 cpu, bool count_first)
 {
 	if (cpu) {
 		told();
-		return;
+	} else if (count_first) {
+		atomic_inc32(overload_count(rd, 0));
+		overload_mark(rd, 0, true);
+	} else {
+		overload_set_cpu(rd, 0, 1);
 	}
-	atomic_inc32(overload_count(rd, 0));
-	overload_mark(rd, 0, true);
 }
+
+EXPLORE_BODY(overload, overloads(cpu, false))
+EXPLORE_BODY(overload_count_first, overloads(cpu, true))
 
 #define CASE(name_, title_, kind_, body_) \
 	EXPLORE_CASE(name_, title_, kind_, 2, 3, setup, body_, NULL)

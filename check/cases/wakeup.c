@@ -112,15 +112,9 @@ static void check(uint32_t nr_cpus)
 		      "lost wake-up: work is left, a worker sleeps, and none was woken");
 }
 
-#define CASE(name_, title_, kind_, setup_, body_)                                            \
-	{                                                                                    \
-		.name = name_, .title = title_, .kind = kind_, .min_cpus = 2, .max_cpus = 4, \
-		.setup = setup_, .body = body_, .check = check, .results = {                 \
-			"cpu0",                                                              \
-			"cpu1",                                                              \
-			"cpu2"                                                               \
-		}                                                                            \
-	}
+#define CASE(name_, title_, kind_, setup_, body_)                      \
+	EXPLORE_CASE(name_, title_, kind_, 2, 4, setup_, body_, check, \
+		     .results = { "cpu0", "cpu1", "cpu2" })
 
 const struct explore_case explore_wakeup_cases[] = {
 	CASE("wakeup-sbm", "idle set in a sharded bitmap: no lost wake-up", "core", setup,
