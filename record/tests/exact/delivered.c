@@ -252,11 +252,12 @@ static void called(union sigval v)
 	sem_post(&come);
 }
 
-static void by_function(void)
+/* A timer calls a function three times, in threads of their own. */
+static void calls_thrice(void (*function)(union sigval v))
 {
 	struct sigevent e = { .sigev_notify = SIGEV_THREAD,
 			      .sigev_value.sival_int = 9,
-			      .sigev_notify_function = called };
+			      .sigev_notify_function = function };
 	timer_t t;
 
 	need(!timer_create(CLOCK_REALTIME, &e, &t));
@@ -267,6 +268,11 @@ static void by_function(void)
 	printf("%d\n", value);
 }
 
+static void by_function(void)
+{
+	calls_thrice(called);
+}
+
 static pthread_key_t key;
 
 static void posts(void *value)
@@ -274,7 +280,7 @@ static void posts(void *value)
 	sem_post(value);
 }
 
-/* The timer's thread exits, and the destructor of its key posts; three times. */
+/* The timer's thread exits, and the destructor of its key posts. */
 static void exits(union sigval v)
 {
 	pthread_setspecific(key, &come);
@@ -283,15 +289,8 @@ static void exits(union sigval v)
 
 static void by_function_that_exits(void)
 {
-	struct sigevent e = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = exits };
-	timer_t t;
-
 	need(!pthread_key_create(&key, posts));
-	need(!timer_create(CLOCK_REALTIME, &e, &t));
-	set(t, 1000000, 1000000);
-	for (int i = 0; i < 3; i++)
-		need(!sem_wait(&come));
-	printf("%d\n", timer_delete(t));
+	calls_thrice(exits);
 }
 
 /* The signal's default action. */
@@ -394,18 +393,24 @@ static void *has_timer(void *arg)
 	return arg;
 }
 
-static void of_threads(void)
+/* Prints what each of the threads counted. */
+static void run_threads(void *(*run)(void *))
 {
 	pthread_t made[THREADS];
 
 	pthread_barrier_init(&together, NULL, THREADS);
-	on(SIGRTMIN, notes, 0);
 	for (long i = 0; i < THREADS; i++)
-		made[i] = start(has_timer, (void *)(i + 1));
+		made[i] = start(run, (void *)(i + 1));
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(made[i], NULL);
 		printf("%d ", good[i + 1]);
 	}
+}
+
+static void of_threads(void)
+{
+	on(SIGRTMIN, notes, 0);
+	run_threads(has_timer);
 	printf("\n");
 }
 
@@ -425,19 +430,11 @@ static int deep(int n)
 /* When the others have ended, the first thread's stack overflows; its handler has another one. */
 static void stacks(void)
 {
-	pthread_t made[THREADS];
-
-	pthread_barrier_init(&together, NULL, THREADS);
 	on(SIGSEGV, on_its_own, SA_ONSTACK);
 	on(SIGUSR1, on_its_own, SA_ONSTACK);
 	low[0] = memory(STACK, PROT_READ | PROT_WRITE);
 	use(0);
-	for (long i = 0; i < THREADS; i++)
-		made[i] = start(has_stack, (void *)(i + 1));
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(made[i], NULL);
-		printf("%d ", good[i + 1]);
-	}
+	run_threads(has_stack);
 	on(SIGSEGV, leaves, SA_ONSTACK);
 	for (volatile int i = 0; i < 2; i++) {
 		if (!sigsetjmp(back, 1))

@@ -47,6 +47,7 @@ static void *accepts(void *arg)
 
 static void selects(void)
 {
+	pthread_t made = start(puts_byte, NULL);
 	struct timeval little = { 0, 200 };
 	fd_set in;
 	int early;
@@ -57,6 +58,7 @@ static void selects(void)
 	FD_SET(ends[0], &in);
 	printf("%d %d", early, select(ends[0] + 1, &in, NULL, NULL, NULL));
 	printf(" %d\n", FD_ISSET(ends[0], &in) != 0);
+	pthread_join(made, NULL);
 }
 
 static void receives(void)
@@ -64,6 +66,7 @@ static void receives(void)
 	struct timeval limit = { 0, 200 };
 	struct iovec part = { got, 8 };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	pthread_t made = start(puts_byte, NULL);
 	int early;
 
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -72,10 +75,12 @@ static void receives(void)
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	printf("%d %zd", early, recvmsg(ends[0], &m, 0));
 	printf(" %c\n", got[0]);
+	pthread_join(made, NULL);
 }
 
-static void writes(pthread_t reader)
+static void writes(void)
 {
+	pthread_t reader = start(takes_all, NULL);
 	struct iovec part[2] = { { much, 100000 }, { much + 100000, MUCH - 100000 } };
 
 	memset(much, 'a', MUCH);
@@ -153,31 +158,14 @@ static void is_stuck(void)
 
 int main(int argc, char **argv)
 {
-	const char *kind = argc > 1 ? argv[1] : "";
-	int sockets = !strncmp(kind, "socket", 6);
+	static const struct kind kinds[] = {
+		{ "select", selects },	   { "socket-receive", receives },
+		{ "socket-full", writes }, { "pipe-full", writes },
+		{ "lock", locks },	   { "connect", connects },
+		{ "child", waits },	   { "stuck", is_stuck },
+	};
+	int sockets = argc > 1 && !strncmp(argv[1], "socket", 6);
 
 	need(!(sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)));
-	if (!strcmp(kind, "select")) {
-		pthread_t made = start(puts_byte, NULL);
-
-		selects();
-		pthread_join(made, NULL);
-	} else if (!strcmp(kind, "socket-receive")) {
-		pthread_t made = start(puts_byte, NULL);
-
-		receives();
-		pthread_join(made, NULL);
-	} else if (!strcmp(kind, "socket-full") || !strcmp(kind, "pipe-full"))
-		writes(start(takes_all, NULL));
-	else if (!strcmp(kind, "lock"))
-		locks();
-	else if (!strcmp(kind, "connect"))
-		connects();
-	else if (!strcmp(kind, "child"))
-		waits();
-	else if (!strcmp(kind, "stuck"))
-		is_stuck();
-	else
-		return 2;
-	return 0;
+	return RUN_KIND(kinds, argv[1]) ? 0 : 2;
 }
