@@ -30,7 +30,7 @@ from doctor.verdict.view import verdict_parts
 if TYPE_CHECKING:
     from doctor.plan.plan import Plan
 
-# --predict does not simulate a load whose cost is below this by the stored table.
+# --predict simulates only loads that cost at least this by the stored table.
 _NEGLIGIBLE = 1e-5
 
 
@@ -92,7 +92,7 @@ def _check_plan(page: Path) -> Path:
 
     data = page.with_suffix(".json")
     if data == page:
-        raise UserError(f"--plan {data}: 'apply' reads the file of this name: call the page .txt")
+        raise UserError(f"--plan {data}: the JSON for 'apply' gets this name: name the page .txt")
     for path in (page, data):
         check_writable(path)
         if os.path.lexists(path) and not is_plan(path):

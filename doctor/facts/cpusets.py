@@ -69,7 +69,7 @@ class Cpusets:
 
     ``part``: the collector saw only a part of the tree, as from inside a container. ``place`` is
     where the tree is mounted. ``bare``: the collector saw a whole tree of version 2, and no tree
-    contains a cpuset file. ``domains``: by cgroup, one below it that is not threaded.
+    contains a cpuset file. ``domains``: for a cgroup, one below it that is not threaded.
     """
 
     version: int

@@ -221,8 +221,8 @@ def root_domains(facts: Facts) -> Domains:
     for domain in built:
         left -= domain.cpus
     if facts.cpusets.part and facts.cpusets.version == 2:
-        # From inside a container, CPUs of other cgroups look free. They share one root domain, as
-        # far as is known.
+        # Seen from inside a container, CPUs of other cgroups look free. As far as is known, they
+        # share one root domain.
         unknown = left - facts.isolated
         for cpuset in facts.cpusets.sets.values():
             if cpuset.isolated_partition:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from doctor.facts.facts import Facts
 from model.machines.topo import label
 
-# Hardware with fewer CPUs may well have one cache for all of them, or one for each.
+# Real machines with fewer CPUs may have one cache for all CPUs, or one for each CPU.
 _LEAST_CPUS = 4
 # Zen 4c and 5c have 16 cores of 2 threads per L3, the most of any EPYC.
 _MOST_OF_AMD = 32

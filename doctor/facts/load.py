@@ -20,15 +20,15 @@ _CONTAINER = re.compile(
 )
 # SLURM's processes of all jobs are in one scope, with a cgroup for each job.
 _JOB = re.compile(r"/job_[0-9]+(?=/|$)")
-# Guests of libvirt, whose names an administrator chooses, and containers. Podman's containers of
-# root are in machine.slice as well. What comes first in a path contains the rest.
+# Guests of libvirt, whose names an administrator chooses, and containers. Root's containers of
+# Podman are also in machine.slice. The first such name in a path is the outermost one.
 _NAMES = re.compile(
     r"/(?P<guest>machine-(?:qemu|lxc)|[^/]*\.libvirt-(?:qemu|lxc)(?![^/]))"
     r"|docker-|libpod-|/docker/|crio-|/lxc[./]"
 )
 # Libvirt's cgroups of a guest's threads that run no virtual CPU.
 AUXILIARY = re.compile(r"/(?:emulator|iothread[0-9]+)$")
-# A cache of so many CPUs may be that of one core, whose services are not cut by cache.
+# A cache of at most this many CPUs may be one core's own. Services are not cut by such caches.
 _CORE = 2
 _UNITS = (".service", ".scope", ".libvirt-qemu", ".libvirt-lxc")
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
@@ -70,7 +70,7 @@ def kind_of(unit: str) -> str:
 
 
 def auxiliary(cgroup: str) -> bool:
-    """Whether libvirt keeps threads of a guest there that run no virtual CPU."""
+    """Whether libvirt keeps in this cgroup threads of a guest that run no virtual CPU."""
     return AUXILIARY.search(cgroup) is not None and kind_of(unit_of(cgroup)) == "guest"
 
 
@@ -258,8 +258,8 @@ class _Whereabouts:
         return self._domains[min(held)] if held else None
 
 
-# The cgroup of threads with less than this share of a group's wake-ups, such as a watchdog on each
-# CPU, does not join it to others.
+# If a cgroup's threads have less than this share of a group's wake-ups, as a watchdog on each CPU
+# has, the cgroup does not join that group to others.
 _RARE = 0.01
 
 
@@ -296,7 +296,7 @@ def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[G
     if 2 * _waking(bound.get(-1, []), facts) >= _waking(kernel, facts):
         bound = {-1: kernel}
     for number, (mask, members) in enumerate(sets):
-        # A partition of the group takes these along, unless the group hardly does anything itself.
+        # A partition of the group takes these along, unless they have nearly all of its wake-ups.
         more = bound.pop(number, [])
         rare = _waking(members, facts) < _RARE * _waking(more, facts)
         (roaming if rare or mask == cpus else members).extend(more)

@@ -167,7 +167,7 @@ def compare(before: Path, after: Path) -> Diff:
     promised = _promised(first)
     doubts = []
     if machine_of(old) != machine_of(new):
-        doubts.append(f"these may be two hosts: first {machine_of(old)}, then {machine_of(new)}")
+        doubts.append(f"these may be two hosts: {machine_of(old)}, and {machine_of(new)}")
     return Diff(
         first, second, tuple(_changes(first, second, old, new)), tuple(doubts), promised,
         _gain(first, second, old, new, promised),

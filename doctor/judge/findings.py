@@ -18,8 +18,8 @@ from doctor.known.kernels import state_of
 from doctor.known.offers import offer
 from model.machines.topo import ranges
 
-# What helps, by a part of the reason that the kernel gives in cpuset.cpus.partition: all reasons of
-# Linux 6.1 to 7.3, except that a list is not exclusive.
+# A part of each reason that the kernel gives in cpuset.cpus.partition, with what helps. These are
+# all reasons of Linux 6.1 to 7.3 but one: that a list of CPUs is not exclusive.
 _REASONS = (
     (
         "housekeeping",

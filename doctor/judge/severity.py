@@ -14,9 +14,9 @@ SEVERITIES = ("low", "medium", "high")
 STORM = 1000.0
 
 _Limits = tuple[tuple[float, str], ...]
-# What a remedy of a root domain saves (predicted), as a share of the machine's CPU time.
+# The predicted saving of a remedy for a root domain, as a share of the machine's CPU time.
 _GAIN = ((0.05, "high"), (0.01, "medium"), (0.001, "low"))
-# The lower end of the share of a profile's samples in the functions of an entry.
+# The lower end of the interval of an entry's share: that of its functions in all samples.
 _SAMPLES = ((0.1, "high"), (0.03, "medium"), (0.0, "low"))
 # Mean cycles per load of a contended line's slowest access in perf c2c.
 _LOAD_CYCLES = ((5000, "high"), (1000, "medium"), (0, "low"))

@@ -22,10 +22,10 @@ from doctor.predict.stored import stored
 from doctor.profiles.profile import Profile
 
 NOTHING, CANNOT_TELL, FOUND = 0, 3, 4
-# Seconds of a CPU for a sleep and a wake-up. The experiments' lowest estimates have a larger sum:
-# 70 ns for the system call, 100 for schedule(), 300 to switch, 80 to wake up, 80 for queues.
+# The least CPU time of a sleep and a wake-up, in s. The experiments' lowest estimates sum to 630
+# ns: 70 for the system call, 100 schedule(), 300 the switch, 80 the wake-up, 80 the queues.
 LEAST_WAKEUP = 500e-9
-# With this share of the machine's CPU time lost, "Nothing found" would be wrong.
+# If so much of the machine's CPU time is lost, "Nothing found" would be wrong.
 _MUCH = 0.01
 # The source of a verdict on this host.
 LIVE = "this host"

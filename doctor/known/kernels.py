@@ -19,7 +19,7 @@ from doctor.facts.values import release
 from doctor.known.catalogue import Entry
 
 FILE = files("doctor.known") / "kernels.toml"
-# By kind of sign: the list in the facts, a name in it that all kernels have, and a noun.
+# For each kind of sign: its list in the facts, a name in it that all kernels have, and a noun.
 _LISTS = {
     "kallsyms": ("proc/kallsyms", "schedule", "symbols"),
     "btf": ("sys/kernel/btf/vmlinux", "task_struct", "types"),

@@ -25,9 +25,9 @@ _EXCLUSIVE = (6, 7, 0)
 # Kinds of cgroups whose place in the tree a manager decides.
 _MANAGED = {"pod", "proxmox", "job"}
 V1 = (
-    "With cgroup v1 make a cpuset for each group: each topmost cpuset with sched_load_balance 1 "
-    "is a root domain, once the root cpuset has 0 there. A container that is made later balances "
-    "over all CPUs, and merges the domains."
+    "With cgroup v1 write 0 to sched_load_balance of the root cpuset, and make a cpuset below it "
+    "for each group: each of these becomes a root domain. A container that is made later "
+    "balances load over all CPUs, which merges these domains."
 )
 V1_COMMAND = "grep . /sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 

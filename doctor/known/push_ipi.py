@@ -28,7 +28,7 @@ _BUILT = re.compile(
     rf"\b({'|'.join(_MONTHS)}) +(\d\d?) \d\d:\d\d:\d\d (?:\w+ )?(\d{{4}})\b", re.ASCII
 )
 _BUILT_ISO = re.compile(r"\((\d{4})-(\d\d)-(\d\d)\)", re.ASCII)
-# Series that were maintained when the default changed, so that a release of them may be changed.
+# Series that were maintained when the default changed: later releases may have the change.
 _PERHAPS = {(5, 10), (5, 15), (6, 6), (6, 18), (7, 0), (7, 1), (7, 2)}
 
 

@@ -81,7 +81,7 @@ class Kernel:
         self.path(cgroup).rmdir()
 
     def cgroups(self, below: str = "") -> Iterator[str]:
-        """Yield all cgroups but the root, or those from one on."""
+        """Yield all cgroups but the root, or only ``below`` and those inside it."""
         for folder, _, _ in os.walk(self.path(below)):
             if name := folder[len(str(self.place)) :]:
                 yield name
@@ -371,7 +371,7 @@ def _take_back(kernel: Kernel, writes: list[list[str]], why: str = "") -> None:
         except OSError as error:
             failed.append(f"{file}: {os_reason(error)}")
     if failed:
-        raise UserError(f"{why}run undo again, not all is restored: {clean(failed[0])}", status=1)
+        raise UserError(f"{why}not all is restored, run undo again: {clean(failed[0])}", status=1)
 
 
 def verify(kernel: Kernel, path: Path = JOURNAL) -> list[str]:

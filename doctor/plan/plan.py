@@ -35,7 +35,7 @@ from model.machines.topo import label
 
 # Names of cgroups with other characters are in no command.
 _PLAIN = re.compile(r"[A-Za-z0-9:_.\\@/+,=~-]{1,512}")
-# Parts with less than this share of the largest part's wake-ups would gain nothing: pollers.
+# Parts with less than this share of the largest part's wake-ups would gain nothing: they poll.
 _LITTLE = 0.01
 # This many CPUs without real-time threads are left for all other tasks, even if others need one.
 _STAY = 2
@@ -43,7 +43,7 @@ _STAY = 2
 _OURS = re.compile(
     rb"# [0-9]+ partitions? for .*: Linux |\{\s*\"format\":\s*\"%b\"" % FORMAT.encode()
 )
-# By kind: who sets the list of CPUs of such a cgroup today, and what keeps a partition.
+# For each kind of cgroup: who sets its list of CPUs today, and how to keep a partition of it.
 _OWNERS = {
     "pod": "the kubelet (static CPU manager) at each start of a container, which 'crictl ps "
     "--no-trunc' names. It has no setting for partitions: repeat the line after each start. Its "
@@ -141,7 +141,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         apart = [inner.cpus or frozenset() for inner in facts.cpusets.inside(place)
                  if auxiliary(inner.path)]  # fmt: skip
         more = frozenset[int]().union(*apart) - cpus
-        # More CPUs than that are not the guest's own, but all that are not for virtual CPUs.
+        # If the emulator has more CPUs than that, these are all CPUs that no virtual CPU uses.
         own -= more if len(more) > max(len(apart), _STAY) and not held.cpus else frozenset()
     if own >= cpus and not own & others:
         cpus = own
@@ -259,9 +259,9 @@ def _without_one_cache(verdict: Verdict, rows: list[Row], left: list[str]) -> li
             f"tasks; free {free} of real-time threads; {others}"
         )
     left.append(
-        f"CPUs {label(given)}: every CPU has real-time threads, so these get no partition: all "
-        f"other tasks run there, beside {threads} real-time threads. Or free these CPUs of "
-        f"real-time threads, which then lose {free}; {others}"
+        f"CPUs {label(given)}: every CPU has real-time threads, and all other tasks need CPUs. So "
+        f"those tasks share these CPUs with {threads} real-time threads. Or move these threads to "
+        f"other CPUs, so that real-time threads lose {free}; {others}"
     )
     return [row for row in rows if not row.cpus & given]
 
@@ -480,8 +480,8 @@ def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
         f"{len(plan.rest)} of {count}, even when the partitions' CPUs idle.",
         *_moved(plan, facts),
         *[
-            "Linux 6.7 to 6.10 and backports may make no root domain for a partition whose parent "
-            "is none (fixed by ccac8e8de99c): run verify after apply, and undo if it says so."
+            "Linux 6.7 to 6.10 and backports may give no root domain to a partition whose parent "
+            "is not one (fixed by ccac8e8de99c): run verify after apply, and undo if it is missing."
         ][: any(offers.overlooked(row.path, facts) for row in plan.rows)],
         "The plan holds while these cgroups live. Programs that start later have no partition, "
         "and cannot use the partitions' CPUs.",

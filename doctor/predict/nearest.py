@@ -81,7 +81,7 @@ def _maker(title: str) -> str:
 def distance(fit: Fit, row: Mapping[str, Any]) -> float:
     """Return the distance of a machine file from a load, in doublings."""
     cache, package = row["cpus"] / row["llcs"], row["cpus"] / row["packages"]
-    # Inside one cache only the load's own CPUs count, however many others share the cache.
+    # If a load is inside one cache, only its own CPUs count, not all CPUs that share the cache.
     mine, other = min(fit.per_cache, fit.cpus), min(cache, fit.cpus)
     packages = max(fit.packages, ceil(fit.cpus / package))
     far = abs(log2(mine / other)) + abs(log2(fit.packages / min(packages, row["packages"])))

@@ -18,8 +18,8 @@ from model.run.run import RunRequest
 EXPERIMENT = "rt-groups"
 # Time of a cycle besides sleep and work: two switches, a timer, an idle CPU's wake-up.
 OVERHEAD_US = 3.0
-# The period of this rate does not divide the tick's. Otherwise ticks would coincide with wake-ups,
-# and count as their cost.
+# The period of this rate does not divide the tick's period. If it did, ticks would coincide with
+# wake-ups, and their cost would count as the wake-ups' cost.
 _LONE_RATE = 3700.0
 
 

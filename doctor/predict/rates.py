@@ -51,7 +51,7 @@ def between(low: float, high: float, part: float) -> float:
 
 
 def level_at(rates: Sequence[float], rate: float, bound: int = 0) -> float:
-    """Return the share at a rate, by the rates of LEVELS; ``bound`` -1 or 1: its low or high end.
+    """Return the share at a rate, by the rates of LEVELS: its low (``bound`` -1) or high end (1).
 
     Beyond the last rate a wake-up is taken to cost as much as at the last rate. There the low end
     is the last level, and the high end is all of the time if the last level is the highest one.

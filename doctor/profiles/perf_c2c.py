@@ -39,8 +39,8 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 _CODE = re.compile(r"^0x[0-9a-f]{6,16}$")
 _RULE = re.compile(r"^[\s|]*-{5,}(?:\s+-{3,})*\s*$")
 _NAMES = re.compile(r"^[#\s]*Num\s{2,}.*\b(?:Symbol|Offset|cnt)\b")
-# By their number, the figures after the code address: cycles of remote, local and other loads, and
-# of loads that another cache answered; records; CPUs.
+# The meaning of the figures after the code address, by how many there are: cycles of remote, local
+# and other loads, and of loads that another cache answered; records; CPUs.
 _FIGURES = {
     6: ("rmt", "lcl", "load", "peer", "records", "cnt"),
     5: ("rmt", "lcl", "load", "records", "cnt"),
@@ -108,7 +108,7 @@ def _place(words: str) -> tuple[str, list[str]] | None:
     """Return a row's symbol and the words before it. A symbol without a mark is the last word."""
     mark = _MARK.search(words)
     if mark is not None:
-        # The entries of the catalogue are functions of the host, so none matches a guest's.
+        # The catalogue's functions are the host's, so a function of a guest matches none.
         where = "guest:" if mark[1] in "gu" else ""
         return where + clean(mark[2]), words[: mark.start()].split()
     *before, last = words.split()

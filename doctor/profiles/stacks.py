@@ -133,7 +133,7 @@ def _map_hits(entries: list[tuple[list[str], list[str], float]]) -> list[Hit]:
         if not frames and keys:
             at = min(column, len(keys) - 1)
             frames, others = [keys[at]], keys[:at] + keys[at + 1 :]
-        # An empty stack is of user space, or of a CPU that idles without the kernel's stack.
+        # A stack is empty if the sample hit user space, or an idle CPU without a kernel stack.
         process = " ".join(clean(key) for key in others)
         hits.append(_leaf(frames[0].split(" (")[0] if frames else "", count, process))
     return hits

@@ -101,7 +101,7 @@ def test_one_cache_stays_where_every_cpu_has_threads(capsys: Capture, tmp_path: 
     machine = Machine(tasks=tasks_of(places, first=0))
     page, _ = planned(capsys, tmp_path, machine)
     assert page.count("\np system") == 3
-    assert "Or free these CPUs of real-time threads, which then lose 4 of 16" in page
+    assert "so that real-time threads lose 4 of 16" in page
     whole = Machine(tasks=tasks_of(places, first=0), llc_cpus=16, node_cpus=16)
     assert planned(capsys, tmp_path / "whole", whole)[0].count("\np system") == 3
     off = replace(machine, files={"proc/sys/kernel/sched_rt_runtime_us": "-1\n"})

@@ -178,7 +178,7 @@ def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
         tasks=groups(4_000_000), cgroups=cgroups, mounts=("cgroup /sys/fs/cgroup/cpuset cpuset",)
     )
     finding = json.loads(judged(capsys, tar(tmp_path, machine)).out)["findings"][0]
-    assert "once the root cpuset has 0" in finding["remedy"]
+    assert "write 0 to sched_load_balance of the root cpuset" in finding["remedy"]
     assert "artition" not in finding["remedy"]
     assert finding["command"].startswith("grep . /sys")
 
