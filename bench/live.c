@@ -38,8 +38,8 @@ static void print_progress(double share)
 
 static void stuck(int signal)
 {
-	static const char said[] = "schedshard-live: a turn did not end: this host is too busy, or "
-				   "a CPU went offline\n";
+	static const char said[] = "schedshard-live: a measurement did not end: this host is too "
+				   "busy, or a CPU went offline\n";
 	ssize_t ignored = write(STDERR_FILENO, said, sizeof(said) - 1);
 
 	(void)ignored;

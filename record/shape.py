@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Chooses the shape of a guest: one of the usual ones, or a machine file scaled down.
+"""Chooses the shape of a guest (CPUs, caches, nodes): a usual one, or a machine scaled down.
 
 An emulated machine can have any number of sockets, nodes, caches, cores and threads. On a small
 host it can have only some dozens of CPUs. Scaling keeps what matters to the scheduler: several

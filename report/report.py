@@ -70,8 +70,8 @@ def _validate_section(data: Validate) -> Section:
         f"Is the model right about this host? {host_words(data.host)}",
         f"{verdict.outcome.capitalize()}: predictions are off by {verdict.median_factor:.2f}x in "
         f"the median and by {verdict.worst_factor:.2f}x at worst ({worst.op}, {worst.where})",
-        f"{significant(worst.low)} to {significant(worst.high)} ns measured there: "
-        "10% to 90% of the rounds",
+        f"{significant(worst.low)} to {significant(worst.high)} ns measured there: 10th to 90th "
+        "percentile of the measurements",
     )
     return Section(
         "validate", "Predicted beside measured", host_words(data.host), lead=lead, parts=[made]

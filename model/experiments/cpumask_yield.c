@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * On every CPU two threads yield to each other; one sets its CPU in a mask, the other clears it.
- * The experiment counts the time inside the mask operations as a kernel would. That is the time
- * from one reading of the time-stamp counter to the next, so it contains one such reading.
+ * The experiment counts the time inside the mask operations as a kernel would. That time
+ * goes from one reading of the time-stamp counter to the next, so it contains one such reading.
  *
  * One parameter is the time between two operations, that is, of the yield with its context switch.
  * That time was not published, and the costs of contended layouts depend on it (latency = CPUs x

@@ -3,8 +3,8 @@
  * Each receiver has its own socket, to which all senders of its group write. A thread makes one
  * system call at a time, and repeats a call that had to wait.
  *
- * hackbench ends after a number of messages. This experiment runs until @over, so every variant is
- * measured over the same time.
+ * hackbench ends after a number of messages. This experiment ends at a fixed time (@over), so all
+ * variants are measured equally long.
  */
 #include "hackbench.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * stress-ng --mutex: every instance has a few threads that contend for its own mutex. A thread
- * raises itself to the highest FIFO priority (pthread_setschedparam()), locks, lowers itself to a
- * random priority, and unlocks: one bogo operation. Threads are not pinned.
+ * stress-ng --mutex: every instance has a few threads, which contend for the instance's mutex. A
+ * thread raises itself to the highest FIFO priority (pthread_setschedparam()), locks, lowers itself
+ * to a random priority, and unlocks: one bogo operation. Threads are not pinned.
  *
  * The mutex is glibc's: 0 free, 1 locked, 2 locked and perhaps with waiters. A thread calls the
  * kernel only under contention.

@@ -36,7 +36,7 @@ static const struct argp_option option[] = {
 	{ "pair", KEY_PAIR, "FROM,TO", 0, "use these two CPUs, instead of --cpus", 0 },
 	{ "list", KEY_LIST, NULL, 0, "print experiments, variants and parameters as JSON", 0 },
 	{ "on", KEY_ON, "CPU,...", 0, "use these CPUs in this order, instead of --cpus", 0 },
-	{ "pairs", KEY_PAIRS, NULL, 0, "print a pair of CPUs of every latency class as JSON", 0 },
+	{ "pairs", KEY_PAIRS, NULL, 0, "print one pair of CPUs per latency class as JSON", 0 },
 	{ "from", KEY_FROM, "CPU", 0, "with --pairs: this CPU with every other", 0 },
 	{ 0 },
 };

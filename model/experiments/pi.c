@@ -9,7 +9,7 @@
  *   last thread at LOOP then takes the mutex of all groups to read the flag that ends the program.
  *   All meet at START.
  * - low locks, meets at LOCKED and ELEVATE, unlocks while boosted by high, and meets at FINISH.
- * - med meets at ELEVATE and FINISH. Without the boost it would keep low from running forever.
+ * - med meets at ELEVATE and FINISH. Without the boost med would keep low from running forever.
  * - high meets at LOCKED, locks (sleeps, and lends its priority to low), unlocks, meets at FINISH.
  *
  * Barriers are those of glibc: a counter, and a futex for threads that come before the last one.

@@ -4,7 +4,7 @@
  * CPU's node, unless a parameter sets another one.
  *
  * The measured window begins and ends at the end of a turn of the first CPU. The window contains an
- * equal number of turns of the other CPU. So a store that a store buffer delays counts once.
+ * equal number of turns of the other CPU. So a store that leaves its store buffer late counts once.
  */
 #include "ping_pong.h"
 #include "arena.h"

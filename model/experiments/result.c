@@ -2,8 +2,8 @@
 /*
  * Lines are sorted by the time that loads of them took, then by stores, then by address, because
  * readers of `perf c2c` look at lines in this order. The result contains the first MAX_LINES lines,
- * and the total number of lines. If an experiment's load has lines that are not part of the
- * comparison, the experiment names the objects that count (struct experiment).
+ * and the total number of lines. If an experiment also uses lines outside of the comparison, it
+ * names the objects that count (struct experiment).
  */
 #include "result.h"
 

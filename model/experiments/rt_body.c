@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Kernel share: time in the kernel / (kernel + user). A profiler that counts cycles counts none
- * while a CPU is halted, so idle time is in neither. The share of all time is a separate figure.
+ * while a CPU is halted, so neither contains idle time. The share of all time is a separate figure.
  *
  * Cycles per wake-up: all time inside the layout's operations, divided by wake-ups. So the figure
- * covers both how often a layout needs an operation and what each costs.
+ * depends both on how often a layout needs an operation and on its cost.
  */
 #include "rt_body.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads start at random moments of the first interval, like those of a real program that creates
- * one after the other. The timer and the wake-up are on the CPU where the thread went to sleep.
+ * Threads start at random moments of the first interval, as a real program creates its threads one
+ * after the other. The timer and the wake-up are on the CPU where the thread went to sleep.
  */
 #include "sleepers.h"
 

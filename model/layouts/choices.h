@@ -4,8 +4,8 @@
 #define LAYOUTS_CHOICES_H
 
 /*
- * The masks of a level: one mask, one per NUMA node, a sharded bitmap, or none, because each CPU
- * has a byte for its level.
+ * The CPU masks of a priority level: one mask, one per NUMA node, or a sharded bitmap. NONE: each
+ * CPU has a byte that contains its level.
  */
 #define MASKS_ONE  1
 #define MASKS_NODE 2

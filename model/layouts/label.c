@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Passes the names of allocations on to the hook for reports. */
+/* Passes the names of allocations to the simulator, whose reports show them. */
 #include "rd.h"
 #include "report_types.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * core/sched/ as the kernel compiles it, with linux_api.h. The machine has one order of CPUs, which
- * all root domains of a run share: the first one makes it, the last one frees it.
+ * core/sched/ as the kernel compiles it, with linux_api.h. All root domains of a run share one
+ * order of CPUs: the first root domain makes the order, the last one frees it.
  */
 #include "linux_sched.h"
 

@@ -341,7 +341,7 @@ def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
 
 
 def index_of(elf: ELFFile, names: Iterable[str]) -> Iterator[tuple[str, NameLUTEntry]]:
-    """Yield these names of an index of types (.debug_pubtypes), faster than pyelftools."""
+    """Yield those names that an index of types has (.debug_pubtypes), faster than pyelftools."""
     wanted = {name.encode(): name for name in names}
     section = elf.get_section_by_name(".debug_pubtypes")
     data, at = section.data() if section is not None else b"", 0

@@ -3,7 +3,7 @@
 
 The simulator runs on the machine file of the measured host, with the same CPUs for each point. The
 error of a figure is the factor between the prediction and the nearer end of the measured spread. A
-measurement is no more precise than the spread of its turns.
+measurement is no more precise than the spread of its repetitions.
 """
 
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Return the relative error of the prediction against the median of the turns."""
+        """Return the relative error of the prediction against the median of the repetitions."""
         return self.predicted / self.measured.ns - 1.0
 
     @property
     def factor(self) -> float:
-        """Return the factor from the spread of the turns to the prediction; 1 if it is inside."""
+        """Return the factor from the measured spread to the prediction; 1 if it is inside."""
         return _beyond(self.predicted, self.measured)
 
     @property

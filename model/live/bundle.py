@@ -27,7 +27,7 @@ MAX_CPUS = 65536
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure: the median of the turns, and their 10th and 90th percentiles, in ns.
+    """One figure: the median of its repetitions, and their 10th and 90th percentiles, in ns.
 
     ``cpus`` are in the order of the threads. ``latency_class`` is set only for a ping-pong.
     """

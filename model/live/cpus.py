@@ -35,7 +35,7 @@ def allowed_cpus(topology: Topology) -> Allowed:
     if not cpus:
         raise UserError("no CPU that this process may use is in the host's topology", status=1)
     quota = cpu_quota()
-    # Threads that exceed a quota are stopped in each period, and would measure only the quota.
+    # The kernel stops threads that exceed a quota, so they would measure only the quota.
     if quota is not None and int(quota) < len(cpus):
         return Allowed(
             cpus, max(1, int(quota)), f"a control group limits this process to {quota:g} CPUs"

@@ -28,7 +28,7 @@ from model.machines.presets import Machine, load_machine, machine_topology
 from model.run.pairs import Pair, load_pairs
 
 MEASURE = typed("machine measure")
-# How many CPUs, spread over the host, are searched for pairs of the classes still missing.
+# The number of CPUs, spread over the host, whose pairs are searched for classes not yet found.
 FIRST_CPUS = 8
 UNKNOWN_CLOCK_GHZ = 1.0
 

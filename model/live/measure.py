@@ -38,7 +38,7 @@ KEPT = ("ns_per_op", "min", "max", "low", "high", "rounds", "disturbed", "all_di
 class LiveRequest:
     """What to measure.
 
-    None, or an empty tuple, selects the default. ``limit``: no turn begins after that many seconds.
+    None, or an empty tuple, selects the default. ``limit``: no measurement begins later (seconds).
     """
 
     ops: tuple[str, ...] = ()

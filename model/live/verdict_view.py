@@ -45,10 +45,10 @@ def _table(name: str, rows: list[Row], verdict: Verdict) -> Sheet:
 
 def _verdict_notes(verdict: Verdict) -> list[tuple[str, str]]:
     bounds, worst = verdict.bounds, verdict.worst
-    notes = [("off by", "predicted / measured or its inverse, from the nearer end of the spread")]
+    notes = [("off by", "the factor between the prediction and the nearer end of 10%-90%")]
     disturbed = sum(1 for row in verdict.rows if row.measured.disturbed)
     if disturbed:
-        notes.append(("disturbed", f"{counted(disturbed)}: other programs ran in nearly all turns"))
+        notes.append(("disturbed", f"{counted(disturbed)}: other programs ran almost all the time"))
     notes.append(("worst", _figure(worst)))
     shared = _worst_shared(verdict)
     if shared is not None and shared is not worst:

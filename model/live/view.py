@@ -38,7 +38,7 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
     notes.append(
         (
             "spread",
-            f"median of {turns:.0f} turns per point; the point that varies most has "
+            f"median of {turns:.0f} measurements per point; the point that varies most has "
             f"{significant(low)} to {significant(high)} ns (10th to 90th percentile)",
         )
     )
@@ -47,7 +47,7 @@ def live_notes(result: Curve | Pairs) -> list[tuple[str, str]]:
         notes.append(
             (
                 "disturbed",
-                f"{bad} of {counted(len(points))}: this host was busy in nearly all turns",
+                f"{bad} of {counted(len(points))}: other programs ran almost all the time",
             )
         )
     if result.left_out:

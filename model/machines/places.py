@@ -210,7 +210,7 @@ def needed_latencies(placed: Iterable[Place]) -> dict[str, str]:
         "smt": ("cores have several threads", len(cores) < len(all_places)),
         "llc": ("LLCs have several cores", len(cores) > len({p.llc for p in all_places})),
         "node": ("nodes have several LLCs", len(in_node) > len({p.node for p in all_places})),
-        # Two CPUs that differ in node and LLC exist exactly if the package has several of each.
+        # If a package has several nodes and LLCs, two of its CPUs differ in both, else none do.
         "package": (
             "packages have several nodes",
             any(len(nodes[package]) > 1 and len(llcs[package]) > 1 for package in nodes),

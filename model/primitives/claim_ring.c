@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The pool of claim_slots.c as a ring of Concurrency Kit, for many producers and consumers. This is
- * the code of the installed ck_ring.h itself. On the simulated machine CK's builtins replace CK's
+ * The pool of claim_slots.c as a ring of Concurrency Kit, for many producers and consumers. The
+ * code is that of the installed ck_ring.h. On the simulated machine CK's builtins replace CK's
  * assembly. The builtins lack the pause, so cpu_relax() replaces it.
  */
 #ifdef WITH_CK

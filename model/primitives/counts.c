@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One counter that all threads change: by a locked instruction, by load, add and plain store, and
- * by compare-and-swap. The plain variant loses increments when two threads increment at once. It
- * shows the cost of a plain store, which waits in the store buffer. The variant fetch-xor is a
+ * One counter that all threads change, in three ways: a locked instruction; load, add and plain
+ * store; compare-and-swap. The plain variant loses increments when two threads increment at once.
+ * It shows the cost of a plain store, which waits in the store buffer. The variant fetch-xor is a
  * compare-and-swap loop, because it needs the old value, which no locked xor of x86 returns.
  */
 #include "primitive.h"

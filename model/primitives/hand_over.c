@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Slots that one thread claims and another one puts, such as tags of requests that complete on
- * another core. Each thread has a box. A thread claims a slot, adds to the slot's word, and
- * exchanges the slot's number into the box of its partner. Of N threads the partner is the one N/2
- * further on. If the partner's box was still full, the thread puts the slot that was in it. Then
- * the thread takes the slot from its own box, adds to that slot's word, and puts the slot.
+ * another core. Each thread has a box for one slot number. A thread claims a slot, adds to the
+ * slot's word, and exchanges the slot's number into the box of its partner. Of N threads the
+ * partner is the one N/2 further on. If the partner's box was still full, the thread puts the slot
+ * that was there. Then it takes the slot from its own box, adds to that slot's word, and puts it.
  */
 #include "primitive.h"
 #include "slot_claim.h"

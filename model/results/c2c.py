@@ -265,7 +265,7 @@ class Run(Saved, kw_only=True):
 class RecordedVariant(Variant, kw_only=True):
     """The lines of a program on a machine. ``at_lines``: the cycles of all shared lines.
 
-    ``interval``: that of HITM and of all cycles.
+    ``interval``: the intervals of HITM and of all cycles.
     """
 
     hitm_remote: Count

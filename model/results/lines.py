@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from model.results.saved import Count, Hex, NotNegative, Offset, Place, Saved, absent
 
 LINE_BYTES = 64
-# Lines rank by HITM, and by the cycles for which stores wait: so many count as one HITM.
+# Lines rank by HITM plus stalled stores: this many cycles for which stores wait count as one HITM.
 _AS_LONG = 100
 
 

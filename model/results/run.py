@@ -37,7 +37,7 @@ from model.results.saved import (
 )
 from model.results.uncertainty import Uncertainty
 
-# With at most this many curves a table has a row per number of threads, else a row per curve.
+# A table has a row per number of threads if there are at most this many curves, else one per curve.
 FEW_CURVES = 3
 
 

@@ -90,8 +90,8 @@ class CalibratedOn:
     metric: str
 
 
-# "switch": 1 is on, 0 is off. "whole": a whole number, because the body counts with it and would
-# drop a fraction.
+# "switch": 1 is on, 0 is off. "whole": a whole number, because the C body uses it as a count and
+# would drop a fraction.
 TAKES = ("number", "switch", "whole")
 
 
@@ -363,7 +363,7 @@ def _metric(entry: dict[str, Any]) -> Metric:
     return Metric(name, title, unit, str(entry.get("from", name)), relative)
 
 
-# Keys of a variant in the JSON of a run: a metric of that name would hide one of them.
+# The keys of a variant in a run's JSON: a metric with such a name would hide the key.
 RESERVED = frozenset([
     "name", "title", "published", "error", "accept", "accepted", "calibrated", "lacks", "metrics",
     "lines", "interval", "intervals", "published_inside",

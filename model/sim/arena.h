@@ -2,7 +2,7 @@
 /*
  * arena.h - the memory that simulated CPUs share.
  *
- * Only memory allocated here is simulated: each of its cache lines has a number and a home node.
+ * Only memory that is allocated here is simulated: each of its lines has a number and a home node.
  * Stacks, globals and the ordinary heap of the process are private and cost nothing. The arena is
  * at a fixed address, so addresses and results repeat byte for byte.
  */

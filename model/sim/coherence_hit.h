@@ -32,10 +32,10 @@ bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bo
 			   uint64_t *extra);
 
 /*
- * A plain store of a thread whose sibling wrote the owned line last, after coherence_hit() returned
- * false. Both threads store into one cache, so the store need not wait. The sibling's next load
- * pays for the change. A sibling's locked operation that waits for its turn has not locked the line
- * in the cache yet, and the line stays there, so the store leaves before that operation begins.
+ * A plain store to an owned line that the thread's sibling wrote last; called after coherence_hit()
+ * returned false. Both threads store into one cache, so the store need not wait. The sibling's next
+ * load takes longer instead. A sibling's locked operation that waits for its turn has not locked
+ * the line yet, and the line stays in the cache, so the store leaves before that operation.
  */
 bool coherence_sibling_store(struct coherence *c, uint32_t cpu, uint32_t core, uint32_t line,
 			     uint64_t op, uint64_t now);

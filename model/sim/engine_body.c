@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The functions that a body calls (sim.h): clock, computing, interrupts, observers. */
+/* The functions of sim.h that a body calls: clock, computing, interrupts, observers. */
 #include <stdlib.h>
 
 #include "engine.h"

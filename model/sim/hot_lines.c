@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A run may have millions of records, and a report shows only the hottest lines. So the sums are
- * indexed by line, and only the lines shown are sorted.
+ * A run may have millions of records, and a report shows only the hottest lines. So an array by
+ * line contains the sums, and only the lines to show are sorted.
  */
 #include "hot_lines.h"
 

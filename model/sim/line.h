@@ -12,8 +12,8 @@ struct line_queue;
 
 /*
  * The home's part of a line's state.
- * @free_at: when it takes the next request of another group
- * @fetching_group, @fetched_at: the last group that requested a copy, and when that group has it
+ * @free_at: when the home takes the next request of another group
+ * @fetching_group, @fetched_at: the last group that requested a copy, and when it arrives
  * @far_core: core for which the home executed the last operation, or NO_CORE
  * @has_line: no core has the line, but the home's last-level cache does
  */

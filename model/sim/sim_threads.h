@@ -67,8 +67,8 @@ void sim_alarm(uint64_t at, uint32_t id);
 void sim_locked_alone(void);
 
 /**
- * sim_has_line - put a line into @cpu's cache, because only @cpu has used it so far, outside of the
- * arena
+ * sim_has_line - put a line into @cpu's cache: until now the line was outside of the arena, and
+ * only @cpu used it
  * @written: the copy is modified
  */
 void sim_has_line(uint32_t line, uint32_t cpu, bool written);

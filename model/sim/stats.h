@@ -5,8 +5,8 @@
  * There is one record per (line, offset, instruction). Loads that hit in the core's own cache are
  * not recorded: perf's load sampling with a latency threshold does not show them either. All stores
  * and locked operations are recorded. A locked operation counts as a load and as a store. The time
- * of a store is how long its CPU stalled while this store was the oldest in its buffer, because the
- * buffer was full or a fence drained it.
+ * of a store is how long the CPU stalled on it: the store was the oldest in the CPU's buffer, and
+ * the buffer was full or a fence drained it.
  */
 #ifndef SIM_STATS_H
 #define SIM_STATS_H

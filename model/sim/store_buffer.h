@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * store_buffer.h - a CPU's store buffer: the values that only this CPU sees, and how they reach
- * memory. Private to the timing backend.
+ * store_buffer.h - a CPU's store buffer: the values that only this CPU sees so far, and how they
+ * reach memory. Private to the timing backend.
  */
 #ifndef SIM_STORE_BUFFER_H
 #define SIM_STORE_BUFFER_H

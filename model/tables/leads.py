@@ -126,7 +126,7 @@ def _lowest_highest(points: Sequence[Point]) -> str:
         for p in points
         if p.low is not None and p.high is not None
     ]
-    return f"{'; '.join(ranges)}: 10% to 90% of the rounds" if ranges else "none: no rounds"
+    return f"{'; '.join(ranges)}: 10th to 90th percentile" if ranges else "none: no spread"
 
 
 def pairs_lead(result: Pairs) -> Lead:

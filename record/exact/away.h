@@ -9,8 +9,8 @@
 #include "exact.h"
 
 /*
- * 0 if the calling thread is not in code without instrumentation, 1 if it called this library from
- * there, else the host's time-stamp counter when it entered that code.
+ * 0: the calling thread is not in code without instrumentation. 1: it is, and called this library.
+ * Else the host's time-stamp counter when the thread entered that code.
  */
 extern _Thread_local uint64_t away_since HIDDEN __attribute__((tls_model("initial-exec")));
 

@@ -65,8 +65,8 @@ def sentences(outside: Outside) -> list[str]:
         took = "took 100 cycles" + (" each" if count > 1 else "")
         share = outside.share * count / outside.calls
         texts.append(
-            f"{_counted(count, 'call')} of code without instrumentation {took}, "
-            f"an estimate, and {share:.1%} of the time: {_names(rest, 1, ',.0f')}"
+            f"{_counted(count, 'call')} of code without instrumentation {took} (an estimate) and "
+            f"{share:.1%} of the time: {_names(rest, 1, ',.0f')}"
         )
     return texts
 

@@ -34,7 +34,7 @@ _FRAME = re.compile(r"(?:add|sub) +\$0x\w+,%rsp$")
 _BY_POINTER = ("a call by pointer",)
 _POINTER, _ENTRY = 1, 2  # the flags of record/exact/blocks.c
 _RESULT = re.compile(r"mov +%(?:[er]?ax|al),%\w+$")
-# The recorder's library wraps these to name objects, but the C library does their work.
+# The recorder's library replaces these functions to name objects, but calls the C library's.
 _ALLOCATORS = frozenset(
     ("malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign")
 )
@@ -67,7 +67,7 @@ class Block:
     def hook(self, name: str, follows: int) -> None:
         """Add a call of a hook, which does not count: the model charges for the operation."""
         self.count -= sum(register in self._sets for register in _arguments(name).split())
-        # The expected value goes to the stack and back. Neither move counts, so add one.
+        # The expected value goes to the stack and back. Neither move counts, so add an instruction.
         self.count += "compare" in name
         self._sets.clear()
         self._result = name.startswith("__tsan_atomic")

@@ -61,9 +61,9 @@ def turns(meta: Mapping[str, Any]) -> str | None:
         stack = frames.get(pc, ())
         places[f"{stack[0].function} ({stack[0].source})" if stack else f"0x{pc:x}"] += times
     return (
-        f"code without instrumentation ran for long, and was interrupted for other threads: "
-        f"{_listed(places)}; the host decides when it interrupts, so runs differ: compile that "
-        f"code with '{typed('cc')}', or leave --exact out"
+        "code without instrumentation ran for long, and was interrupted for other threads: "
+        f"{_listed(places)}; the host's clock decides when, so runs differ: compile that code with "
+        f"'{typed('cc')}', or leave --exact out"
     )
 
 

@@ -84,7 +84,7 @@ struct turns {
  * @timed_out: the last wait ended by itself
  * @waits_in, @waits_pc: the function that it waits in, and where it was called
  * @block: its last block that calls code without instrumentation
- * @from: where it called the function of this library that it is in, or was in last
+ * @from: where it made its last call of a function of this library
  * @slice: when another thread of its CPU may run
  * @top: where its own function's stack begins
  * @handlers: of pthread_cleanup_push()
@@ -92,7 +92,7 @@ struct turns {
  * @robust: the first of the robust mutexes that it holds
  * @mask, @awaits: signals that it blocks, and signals that it waits for, a bit each
  * @stack: of sigaltstack(); @wide: a larger one that replaces it (stacks.c)
- * @handled, @broken: handlers that it ran, and those of them after which a call ends with EINTR
+ * @handled, @broken: how many handlers it ran, and after how many of these a call ends with EINTR
  * @outside: it waits for something outside of the program
  * @dispatched: it is in a call that the kernel dispatched (dispatch.c)
  * @cancelled, @cancel_off, @cancel_soon: of pthread_cancel()

@@ -66,7 +66,7 @@ def flags(compiler: Sequence[str]) -> list[str]:
         options += ["-mllvm", "-tsan-distinguish-volatile=1"]
         options += ["-Wno-unused-command-line-argument", f"-L{at}", f"-l:{LIBRARY}"]
     else:
-        # gcc adds -ltsan: beside the library a symbolic link of that name leads to it.
+        # gcc adds -ltsan, so beside the library there is a symbolic link with that name.
         options += ["-fsanitize-coverage=trace-pc", "-Wno-tsan", f"-L{at}"]
         if _knows_volatile(version):
             options.append("--param=tsan-distinguish-volatile=1")
@@ -104,7 +104,7 @@ def compile_exact(language: str, arguments: Sequence[str]) -> int:
     if "-static" in arguments or "-static-pie" in arguments:
         raise UserError("-static: the simulated machine is in a shared library; leave it out")
     compiler = find_compiler(language)
-    # Repeated at the end, because the last flag wins over the program's own ones.
+    # These come again at the end, because of contradicting flags the last one counts.
     command = [*compiler, *flags(compiler), *arguments, _PLAIN]
     with telling(f"cannot run {compiler[0]}"):
         return subprocess.run(command, check=False).returncode

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Looks up each loaded module once, and remembers it. */
+/* Looks up each loaded module (program or library) once, and remembers the answer. */
 #include "modules.h"
 
 #include <link.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Some calls wait for something outside of the program: calls that read, or wait for several files.
+ * Calls that read, or that wait for several files, may wait for something outside of the program.
  * If nothing is there yet, the thread looks again after LOOK_AGAIN of the machine's time, and other
  * threads run meanwhile. Calls that had to wait are counted, because input from outside comes at
  * another time in each run. Pipes between threads of the program behave the same each time. While

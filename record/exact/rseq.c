@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Since version 2.35 glibc registers an rseq area for each real thread, and the kernel writes to it
- * when it schedules the thread. So each real thread unregisters its area before a thread of the
- * program uses that memory.
+ * Since version 2.35 glibc registers an rseq area for each real thread. The kernel writes to that
+ * area when it schedules the thread. So each real thread unregisters its area before a thread of
+ * the program uses that memory.
  */
 #include "rseq.h"
 

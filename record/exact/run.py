@@ -51,7 +51,7 @@ _SETTINGS = "SCHEDSHARD_EXACT"
 # four times as long.
 _STACK_USED = 32768
 _NO_RANDOMISATION = 0x0040000
-# Signals of the keyboard, of a closed terminal and of kill. After one of them nothing runs again.
+# The signals of the keyboard, of a closed terminal and of kill. After one of them no run follows.
 INTERRUPTS = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM")
 
 

@@ -8,8 +8,8 @@ import sys
 import threading
 from pathlib import Path
 
-# Input that ends within this time and size is read before the program starts, so that no run waits
-# for it. Other input goes to the first run as it comes, and later runs read what came.
+# If the input ends within this time and size, it is read before the program starts, so that no run
+# waits for it. Other input goes to the first run as it comes, and later runs get a copy.
 _IDLE = 0.5  # seconds
 _AHEAD = 64 << 20
 _MOST = 1 << 30

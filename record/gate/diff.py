@@ -55,7 +55,7 @@ def _objects(run: RecordedVariant) -> dict[str, _Totals]:
     """Return by object the summed cost of its reported lines."""
     totals: dict[str, _Totals] = {}
     for line in run.lines:
-        # Without the line number of the allocation, which edits of the source may change.
+        # The name without the line number of the allocation, which edits of the source may change.
         entry = totals.setdefault(_LINE.sub(")", line.object), _Totals())
         entry.hitm += line.hitm_remote + line.hitm_local
         entry.cycles += line.cycles

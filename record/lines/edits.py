@@ -24,7 +24,7 @@ _Arrays = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit in words, '' if unknown, and where the bytes of an object then begin new lines.
+    """An edit in words, '' if unknown, and the offsets of an object at which lines then begin.
 
     ``begins``: offsets, each with step and count of the arrays around it, the outermost one first.
     """
@@ -33,7 +33,7 @@ class Edit:
     begins: tuple[tuple[int, _Arrays], ...] = ()
 
     def starts(self, low: int, high: int) -> set[int]:
-        """Return the offsets of which the lines begin, of array elements those between bounds."""
+        """Return the offsets at which lines begin; of array elements those between bounds."""
         every: set[int] = set()
         for first, arrays in self.begins:
             some = [first]

@@ -60,8 +60,8 @@ class _Split(DWARFInfo):
             self._place(unit, parts)
 
     def _place(self, unit: CompileUnit, parts: _Parts) -> None:
-        # The first attempt keeps the description and fails at its names, which need the attributes
-        # set below. Nobody asks for the unit's own name afterwards.
+        # pyelftools keeps the description, but fails at its names, because these need the
+        # attributes that are set below. Nothing uses the unit's own name afterwards.
         with suppress(DWARFError):
             unit.get_top_DIE()
         for name, (of, begin) in _BASES.items():

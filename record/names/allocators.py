@@ -33,7 +33,7 @@ _BETWEEN = re.compile(
     r"operator new.*|__libcpp_.*|__rustc?.*|__r(dl|g)_.*|exchange_malloc|box_new(_uninit)?"
     r"|(try_)?(re)?alloc(ate)?(_zeroed|_impl|_runtime|_in)*|(finish_)?grow(_\w+)?|with_capacity_in|try_reserve\w*"
 )
-# Functions with a type parameter that the program's own units contain. Others take long to read.
+# Functions with a type parameter in the program's own units. Other units take long to read.
 _MAKES = re.compile(
     r".*llocator::allocate|std::make_unique|alloc::(raw_vec::RawVec::\w+|boxed::Box::(try_)?new\w*)"
 )
@@ -125,7 +125,7 @@ def _in_rust(name: str, function: DIE, owner: DIE | None) -> DIE | None:
     return template_type(function) if of_box and makes else None
 
 
-# Types that own memory that contains only elements. An Arc's memory begins with counts.
+# Types whose memory contains only elements. (An Arc's memory begins with reference counts.)
 _OWNERS = ("Vec<", "VecDeque<", "Box<", "vector<", "unique_ptr<")
 
 Line = tuple[str, int]  # in the source: the file's name without its folder, and the number

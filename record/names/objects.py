@@ -58,8 +58,8 @@ class Objects:
     def __init__(self, meta: Mapping[str, Any], modules: Modules) -> None:
         self._modules = modules
         self._heap = sorted((_Object(*row) for row in meta["objects"]), key=lambda o: o.at)
-        # By bits of the size: the numbers and the starts of such objects. With one list, a large
-        # object would make _covering() look at all small ones.
+        # Objects by the number of bits of their size: their numbers and starts. In a single list,
+        # one large object would make _covering() look at all small ones.
         self._by_size: dict[int, tuple[list[int], list[int]]] = {}
         for number, block in enumerate(self._heap):
             same, starts = self._by_size.setdefault(block.size.bit_length(), ([], []))
@@ -161,13 +161,13 @@ class Objects:
             if use is None:
                 continue
             begin = address - use.offset
-            # If objects of several sites were there in turn, the accessed one is unknown.
+            # If objects of several sites were here in turn, it is unknown which was accessed.
             for block in blocks if len({b.site for b in blocks}) == 1 else ():
                 # An access that crosses the object's bounds is to the allocator's data next to it.
                 if block.at <= begin and begin + use.size <= block.at + block.size:
                     of = by_site.setdefault(block.site, {}).setdefault(block, {})
                     of[begin - block.at, use.typed.name, use.size] = use
-            # In an area, a type without members says less than the accessing function.
+            # In a runtime's area the accessing function says more than a type without members.
             if not blocks and use.typed.has_members:
                 areas.append((begin, use))
         for site, objects in by_site.items():

@@ -32,7 +32,7 @@ from record.names.variables import (
 )  # fmt: skip
 
 _LONGEST_FUNCTION = 1 << 16
-# Hooks whose first argument is the address of one access. A copy's hook has only its target.
+# Hooks whose first argument is the address of one access. The hook of a copy gives only the target.
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(?!.*range)")
 _STUB = 16  # bytes of a linker's stub that jumps to another file
 _MOST = 256  # instructions whose accesses get types: ask for the most frequent ones first

@@ -38,7 +38,7 @@ from record.names.readable import readable
 
 # About 20 seconds: a CPU of 3 GHz reads 1 to 2 MB of debug information in a second.
 MOST_BYTES = 24 << 20
-# A thread-local variable has this plus its offset in the file's part for an address.
+# The address of a thread-local variable is this plus the variable's offset in the file's part.
 LOCAL = 1 << 62
 # A type counts if at most this fraction of accesses crosses its members.
 _FEW = 0.2
@@ -398,7 +398,7 @@ class DebugInfo:
             return None
         # In DWARF 5 clang numbers addresses. The number is an unsigned LEB128.
         length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
-        # An expression that reads fewer bytes computes the variable from them. It also lies there.
+        # An expression that reads fewer bytes computes the variable from them, so it lies there.
         if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))

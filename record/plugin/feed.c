@@ -343,8 +343,8 @@ static void use(struct feed *f, struct feed_cpu *c)
 /*
  * The emulator let this CPU see what another one wrote. In the clocks, too, the access must come
  * after that store, and after the store has left the store buffer. The clocks alone do not ensure
- * that, because CPUs are only kept within a quantum of each other. A CPU that waits for a word
- * would see it, but still have the old line, and the transfer would be lost.
+ * that, because CPUs are only kept within a quantum of each other. Otherwise a CPU that waits for a
+ * word would see its new value in the old line, and the transfer would be lost.
  */
 static void come_after(struct feed *f, uint32_t n, const char *at)
 {

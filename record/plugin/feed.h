@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * feed.h - the simulated machine, driven by what guest CPUs did instead of by programs.
+ * feed.h - runs the simulated machine on actions of guest CPUs (item.h) instead of programs.
  *
  * A CPU's clock advances by its instructions, one cycle each unless a miss was shortly before
- * (feed.c). It also advances by the coherence model's time for each access in its items. The CPU
- * furthest behind always continues. So accesses of different CPUs reach the model in the order of
- * the clocks, whatever the order in which the emulator executed them.
+ * (feed.c). For each access among its items the clock also advances by the coherence model's time.
+ * The CPU furthest behind always continues. So accesses of different CPUs reach the model in the
+ * order of the clocks, whatever the order in which the emulator executed them.
  *
  *   feed_run()                  in one thread; one at a time in a process (the machine is one)
  *   feed_offset(), feed_done()  any thread, at any time while the feed lives

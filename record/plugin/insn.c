@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Why no disassembler is needed: the prefixes and the first opcode byte determine all properties,
- * except that two also need ModRM. Prefixes come in any order, a REX prefix last; a byte that is
- * not a prefix is the opcode. The code never reads beyond the end of a truncated instruction.
+ * Why no disassembler is needed: the prefixes and the first opcode byte determine all properties
+ * but two, which also need ModRM. Prefixes come in any order, a REX prefix last; a byte that is not
+ * a prefix is the opcode. The code never reads beyond the end of a truncated instruction.
  */
 #include "insn.h"
 

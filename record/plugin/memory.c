@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Allocates from the C library until a caller sets another allocator. */
+/* The allocator is the C library's until a caller sets another one. */
 #include "memory.h"
 
 #include <stdlib.h>

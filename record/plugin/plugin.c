@@ -148,8 +148,8 @@ static int check_setup(void)
 		return refuse(err.text);
 	s->machine = machine;
 	if (s->nr_cpus != plugin.nr_vcpus) {
-		snprintf(why, sizeof(why), "%u guest CPUs, but 'cpu' lines for %u", plugin.nr_vcpus,
-			 s->nr_cpus);
+		snprintf(why, sizeof(why), "%u guest CPUs, but %u 'cpu' lines in the watch file",
+			 plugin.nr_vcpus, s->nr_cpus);
 		return refuse(why);
 	}
 	for (uint32_t i = 0; i < s->nr_cpus; i++) {

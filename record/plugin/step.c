@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The model advances only as far as the slowest CPU. So a CPU that is more than a quantum of
- * instructions ahead of the model is also that much ahead of the slowest CPU. The clocks are the
- * model's, so a CPU that waits for a line falls behind, and others wait for it. A CPU for which the
- * model waits is never held back here, because the model has processed all its instructions.
+ * A CPU waits here while it is more than a quantum of instructions ahead of the model, which
+ * advances only as far as the slowest CPU. The clocks are the model's. So a CPU that waits for a
+ * line falls behind, and the others wait for that CPU. A CPU for which the model waits is never
+ * held back here, because the model has processed all its instructions.
  *
  * A program's thread that has accessed no contended line for long may be further ahead. The limit
  * is a share of the time since it last accessed a contended line, up to many quanta. Before it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The command writes the file, but a user may write it by hand, so the reader checks every line and
- * guesses nothing. It sorts the ranges of code, so that each translated instruction costs a binary
- * search.
+ * The command writes the watch file, but a user may write one by hand. So the reader checks every
+ * line and guesses nothing. It sorts the ranges of code, so that each translated instruction costs
+ * a binary search.
  */
 #include "watch.h"
 

@@ -7,11 +7,11 @@
  * says that it is partial. The window closes then, and the model gets GRACE_MS to process the rest.
  *
  * While the window is open the guest's time is the model's (guest_clock.h). While all CPUs are
- * idle, that time advances to the next timer when nothing has happened for SETTLED_NS. The reason
- * for the wait: a timer that was just due takes time on the host, but none in the guest.
+ * idle, that time advances to the next timer when nothing has happened for SETTLED_NS. The wait
+ * gives a timer that is just due the host's time to fire, in which the guest's time stands still.
  *
- * A CPU that was idle when the window opened has no item that says so. The model learns it when it
- * requests that CPU's first item and finds none.
+ * No item says that a CPU was idle when the window opened. The model finds that out when it
+ * requests that CPU's first item and there is none.
  */
 #include "window.h"
 

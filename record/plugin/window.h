@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * window.h - the guest says where the measurement begins and ends.
+ * window.h - the window is the measured part of a run; marks in the guest open and close it.
  *
  *   window_prepare()   each vCPU's thread sets up its clock, at its next block (guest_clock.c says
  *                      why it comes before the window); window_open() calls it if the guest has not

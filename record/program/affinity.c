@@ -3,8 +3,8 @@
  * Shows the machine's CPUs to a program that asks the kernel for them.
  *
  * The emulator asks its own kernel by syscall(), a function of the C library that this preloaded
- * library replaces. So every program sees the machine's CPUs, even if it is static or asks the
- * kernel itself, as Go's runtime does. At the start of a sched_setaffinity(), calls.c moves the
+ * library replaces. So every program sees the machine's CPUs, even a static one, or one that asks
+ * the kernel itself, as Go's runtime does. At the start of a sched_setaffinity(), calls.c moves the
  * thread to a CPU on which it may run. This file remembers what the program asked for.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Reports the callers of pthread_create() and pthread_join(): see preload_callers(). */
+/* Reports the callers of pthread_create() and pthread_join(); preload_callers() says why. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /*
  * Watches the program's executed code: its blocks, accesses, locked instructions and marks.
  *
- * Instructions and accesses of the library inside the program are left out.
+ * Those of the recorder's library inside the program (preload.c) are left out.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -3,8 +3,8 @@
  * Finds where thread-local variables lie.
  *
  * In the files with which a program starts, a variable lies at the same distance from each thread's
- * thread pointer. So the calling thread can compute the distance for all threads. Variables of a
- * file that was loaded later may lie in a heap object of each thread, at different distances.
+ * thread pointer. So one thread, the caller, can compute that distance for all threads. Variables
+ * of a file that was loaded later may lie in a heap object of each thread, at different distances.
  */
 #include <link.h>
 

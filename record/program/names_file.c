@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A process of root may have changed its user when it ends, so root's folder of names lets all
- * users make files. Another local user must not turn that into a write to root's files. So files
- * are opened with O_EXCL, which fails if anything is there, even a link.
+ * users make files. Another local user could put a link there, so that root would write to another
+ * file. So files are opened with O_EXCL, which fails if anything is there, even a link.
  */
 #include "names_file.h"
 

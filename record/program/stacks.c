@@ -8,7 +8,7 @@
  * An @sp far from all calls is on another stack: an alternate signal stack, or a fiber's stack. A
  * thread's last STACKS stacks are kept. A call on one stack is never a caller on another.
  *
- * Most calls lead to no contended line, so a call gets its site with the first access below it.
+ * Most calls lead to no contended line. So a call gets its site (sites.h) only at such an access.
  */
 #include "stacks.h"
 

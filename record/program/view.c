@@ -2,9 +2,9 @@
 /*
  * Shows the machine's files of /sys and /proc to programs that call faccessat() or statx().
  *
- * In other calls that open a file or ask for its properties, the emulator prefers files of a folder
- * (its option -L) to the host's. For faccessat() and statx() the emulator calls the C library. So
- * this preloaded library intercepts these two calls, and looks for the file in the folder.
+ * In other calls that name a file, the emulator prefers files of a folder (its option -L) to the
+ * host's. For faccessat() and statx() it calls the C library. So this preloaded library intercepts
+ * these two calls, and looks for the file in the folder.
  */
 #include "view.h"
 

@@ -16,7 +16,7 @@ from model.results import raw
 from model.results.c2c import Cost, Place, RecordedAccess, RecordedLine, Run
 from record.lines.symbols import Frame
 
-# Lines below this share of all cycles need no name. Reports fold lines below ten times as much.
+# Lines below this share of all cycles need no name: reports fold even lines of ten times that.
 _LEAST = 0.0005
 _NAMED = ("variable", "local")
 _ALLOCATED = ("heap", "shared")
@@ -37,7 +37,7 @@ def _accessor(access: RecordedAccess) -> str:
     if not access.frames:
         return "?"
     frame = access.frames[-1]
-    # Code without symbols has an address as its name, which changes. The name of its file does not.
+    # Code without symbols is named by an address, which changes, so its file's name is used.
     return frame.source if frame.function.startswith("0x") else frame.function
 
 

@@ -29,7 +29,7 @@ _MAX_MOVED = 131_072
 # Bytes of an object in which all elements move, and not only those that are used.
 _FARTHEST = 4 * _MAX_MOVED
 _RAW = ("file", "mapped", "unknown")
-# An access counts if it causes more than this share of a line's accesses, or of its HITM.
+# An access counts if it has more than this share of a line's accesses, or of the line's HITM.
 _COLD = 0.005
 # The least HITM of an object, or cycles of its stores, for advice. With fewer, a replay's gain may
 # come from another order of threads.
@@ -416,8 +416,8 @@ def moves(
         few = sum(line.hitm for line, _ in group) < _FEWEST
         if few and sum(line.store_cycles for line, _ in group) < _STORED:
             continue
-        # A cold line is not a reason to move an object either, because objects of one allocation
-        # site have many cold lines.
+        # A cold line is no reason to move an object, because the objects of one allocation site
+        # have many cold lines.
         least = _COLD * max(line.heat for line, _ in group)
         words = [(line, _named_only(_pieces(line, at))) for line, _ in group if line.heat >= least]
         thing = group[0][1]

@@ -13,8 +13,8 @@ from model.results.c2c import Recorded, RecordedLine
 
 SIZE = 64
 LEGEND = (
-    "a letter per byte: that of its thread, a capital if it writes; *: several threads write; "
-    "+: several use it"
+    "each byte has the letter of its thread, a capital if the thread writes; *: several threads "
+    "write; +: several use it"
 )
 _MOST = 8  # lines after an edit
 

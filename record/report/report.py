@@ -39,15 +39,15 @@ LIMITS = (
     "not modelled: the capacity of caches, prefetchers, the width of links, page walks",
     "intervals: 90%, from the ranges in the machine file; they do not cover what is not modelled",
     "an instruction takes one cycle",
-    "other machines replay the first machine's accesses, with as many rounds of waiting loops",
+    "other machines replay the first machine's accesses: loops that wait make as many rounds",
 )
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles plus its wait"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
-# What a more complex edit for the same object must gain beyond the simpler one.
+# How much more a complex edit must gain than the simpler edit for the same object.
 _SIMPLER = 0.02
 _SENTENCES = 3
-# With fewer quanta per thread two recordings of a program differ by more than three points.
+# If threads execute fewer quanta, two recordings of a program differ by more than 3 points.
 _QUANTA = 6
 # Ranges of bytes that a result keeps of an edit, for its picture.
 _SHOWN = 64
@@ -87,14 +87,14 @@ def places(recorded: Recorded, machines: Sequence[Machine]) -> list[tuple[int, .
         cpus = cpus_in_order(machine, recorded.placement)
         if len(cpus) < used:
             raise UserError(
-                f"the threads ran on {used} CPUs, {machine.name} has {len(cpus)}: "
-                f"record with --cpus {len(cpus)}"
+                f"the threads ran on {used} CPUs, but {machine.name} has {len(cpus)}: record with "
+                f"--cpus {len(cpus)}"
             )
         # The trace may contain more CPUs than the threads used; these stay idle.
         if len(cpus) < recorded.cpus:
             raise UserError(
-                f"the trace has {recorded.cpus} CPUs, {machine.name} has {len(cpus)}: "
-                f"record with --cpus {len(cpus)}"
+                f"the trace has {recorded.cpus} CPUs, but {machine.name} has {len(cpus)}: record "
+                f"with --cpus {len(cpus)}"
             )
         by_machine.append(tuple(cpus[: recorded.cpus]))
     return by_machine

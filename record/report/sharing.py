@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from model.results.raw import Access, Line, Way
 
-# An access with a smaller share of a line's stores does not decide the line's kind.
+# An access with less than this share of a line's stores does not influence the line's kind.
 _SELDOM = 0.005
 TRUE, FALSE, MIXED = "true", "false", "mixed"
-# Below or above these shares of false sharing a line is of one kind, between them mixed.
+# A line with less false sharing than the first is TRUE, with more than the second FALSE.
 _FEW, _MOST = 0.25, 0.75
 
 

@@ -15,7 +15,7 @@ from record.report.picture import LEGEND, picture
 from record.report.sharing import FALSE
 
 _ACCESSES = 8
-# The view shows the accesses of this many lines, and of others with this share of all HITM.
+# The view shows the accesses of the first _ALWAYS lines, and of others with _HOT of all HITM.
 _ALWAYS, _HOT = 2, 0.01
 # Lines with a smaller share of all cycles are only counted: most belong to the C library.
 FOLDED = 0.005

@@ -11,7 +11,7 @@ from record.names.memory import field_of, member_of
 from record.names.things import Thing
 from record.report.sharing import FALSE, kind_of
 
-# An object below this share of all cycles, less what advice gains, gets no sentence.
+# An object gets no sentence if its share of all cycles, less the gain of advice, is below this.
 _LEAST = 0.05
 _SENTENCES = 3
 # A counter has at most this share of accesses that do not add to it.

@@ -168,7 +168,7 @@ struct fair_domain {
  * @idle_at: next entry of @idle_for
  * @idle_begin: when it halted
  * @picked: how often it was picked as a balancer
- * @in_kernel: not computing: the checker waits
+ * @in_kernel: the CPU is in the kernel, so the checker waits
  */
 struct fair_cpu {
 	struct fair *fair;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Why no wake-up is lost, and which tasks go to a CPU's list: as in rt/wake.c. A CPU with a task on
- * its list counts as busy (pending); otherwise every waker would send it tasks.
+ * its list counts as busy (pending); otherwise every waker would send tasks there.
  */
 #include "fair_rq.h"
 

@@ -40,8 +40,8 @@ static void set_overload(struct rt_cpu *me, struct rt_rq *rq, u64 overloaded)
 
 /*
  * Update the overload set if necessary; @running: the level of the running task. A layout with
- * only_waiting ignores tasks that outrank the running one. They run here in a moment: a pull passes
- * them over, and a push reschedules instead. Called again when the running task changes.
+ * only_waiting ignores tasks that outrank the running one. Such tasks run here in a moment: a pull
+ * skips them, and a push reschedules this CPU instead. Called again when the running task changes.
  */
 static void update_overload(struct rt_cpu *me, struct rt_rq *rq, s32 running)
 {

@@ -124,7 +124,7 @@ enum { RT_WALK = 1, RT_ASKED = 2 };
  * @leaving: task that may have to leave the CPU, which has switched away from it
  * @cursor: the last CPU chosen among equal ones, which are chosen in turn
  * @salt: see rt_salt()
- * @in_kernel: not computing: the checker waits
+ * @in_kernel: the CPU is in the kernel, so the checker waits
  */
 struct rt_cpu {
 	struct rt *rt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* All layouts of the idle set, and functions that they share. */
+/* The list of all layouts of the idle set, and functions that they share. */
 #include "idle_set.h"
 
 #include "report_types.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The set of the kernel variant nohz-slots: a bit per CPU by slot, with a line per shard. As in
- * Linux, only one such set exists at a time.
+ * The idle set of the kernel variant nohz-slots: a bit per CPU, at the CPU's slot, with a line per
+ * shard. As in Linux, only one such set exists at a time.
  */
 #include "idle_set.h"
 

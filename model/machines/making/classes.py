@@ -22,7 +22,7 @@ CLASSES = ("smt", "llc", "node", "package", "remote", "home_remote")
 # If a smaller share of a package's pairs is far, these pairs are outliers, not lines with a remote
 # home.
 HOME_REMOTE_SHARE = 0.01
-# A single pair cannot distinguish two medians within this factor. It fits both.
+# If two medians differ by less than this factor, a single pair fits both.
 SAME_MEDIAN = 1.10
 
 
@@ -117,7 +117,7 @@ def split_home_remote(values: Values, kind: npt.NDArray[np.int64]) -> None:
         mine = kind == CLASSES.index(name)
         if not remote.size or not mine.any():
             continue
-        # the lower quartile: more than half of the pairs may have had a remote home
+        # the lower quartile, because more than half of the pairs may have had a remote home
         limit = np.sqrt(np.percentile(values[mine], 25) * np.median(remote))
         if np.percentile(values[mine], 25) * 1.2 > np.median(remote):
             continue

@@ -22,7 +22,7 @@ MAX_CPUS = 4096
 MAX_NS = 1e6
 # Medians of machines: 8 ns for two siblings, below a microsecond for eight packages.
 MEDIAN_NS = (1.0, 20_000.0)
-# With so many numbers, whole numbers that only rise are CPU numbers: latencies would also fall.
+# This many whole numbers that only rise are CPU numbers, because latencies would also fall.
 RISING = 6
 MISSING = frozenset({"", "-", "nan", "na", "n/a", "null", "none"})
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)

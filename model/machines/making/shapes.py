@@ -20,7 +20,7 @@ from model.machines.making.classes import CLASSES, Values, kinds_of, misfit_of, 
 from model.machines.making.latencycsv import LatencyTable
 from model.machines.making.topology import LEVELS, Ids, Regular, Topology, make_topology
 
-# Siblings pass a line on in less than this (7 to 18 ns on the machines measured), cores rarely.
+# SMT siblings pass a line on in less than this (7 to 18 ns on measured machines), cores rarely do.
 SMT_NS = 20.0
 # The share of CPUs whose nearest CPU must be of the same core, if cores have siblings.
 NEAREST_SHARE = 0.75

@@ -30,7 +30,7 @@ MAX_CPUS = 8192
 GIVEN_RIGHT = "the text of 'lscpu -p', a folder that holds sys/, or an XML file of hwloc"
 # Columns of `lscpu -p` that give a CPU's place. All caches are one column: L1d:L1i:L2:L3.
 _COLUMNS = {"core": "core", "socket": "package", "node": "node", "l2": "l2"}
-# The caches that may be a CPU's last, as Linux counts: the highest that it has.
+# A CPU's last-level cache is, as in Linux, the first of these that it has.
 _LAST = ("l3", "l2")
 LEVELS = ("package", "node", "llc", "l2", "core")
 

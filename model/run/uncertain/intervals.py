@@ -120,9 +120,9 @@ def widen(result: Result, variants: Sequence[str], kind: str, factor: float) -> 
 def headlines(result: Result) -> list[Predicted]:
     """Return the figures that a result is about.
 
-    These are, for all variants, the figures that were published for any of them, otherwise the
-    first figure. For a baseline to which others are relative it is the cost, for a curve the point
-    with most threads, for pairs the first pair of each latency class.
+    These are the figures that were published for any variant, otherwise the first figure. A
+    baseline to which others are relative counts by its cost, a curve by the point with most
+    threads, and pairs by the first pair of each latency class.
     """
     keys = result.headlines
     return [figure for figure in predicted(result) if figure.key in keys]

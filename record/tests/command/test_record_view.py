@@ -126,7 +126,7 @@ def test_a_line_is_shown_as_memory_before_and_after_an_edit() -> None:
     assert plain is not None
     assert (plain.line.place, plain.after) == ("object0.5", [])
     (drawn,) = c2c_section(Recorded.of(report)).images
-    assert drawn.title.startswith("bytes of object0.4: a letter per byte")
+    assert drawn.title.startswith("bytes of object0.4: each byte has")
     svg = base64.b64decode(drawn.url.partition(",")[2]).decode()
     assert svg.count(">edited<") == 3
     assert "field0.4" in svg
