@@ -44,9 +44,9 @@ class Layout:
     def objects(self, variant: str, config: str) -> Path:
         """Return the build tree of a variant in a configuration.
 
-        It is inside the source tree. Only then does the kernel's make call the source ".." instead
-        of an absolute path, and only then can variants share ccache's objects.
-        work/obj/VARIANT-CONFIG is a link to it.
+        The tree is inside the source tree. Only then does the kernel's make call the source ".."
+        and not by an absolute path, so that variants can share ccache's objects.
+        work/obj/VARIANT-CONFIG is a link to the build tree.
         """
         return self.source(variant) / f"build-{config}"
 

@@ -125,7 +125,7 @@ def ineffective(asked: Mapping[str, str], outcome: Mapping[str, str]) -> list[st
     ]
 
 
-# Programs that the kernel's own build runs to compress the image, by option.
+# For each option: the program with which the kernel's build compresses the image.
 _COMPRESSORS = {
     "CONFIG_KERNEL_BZIP2": "bzip2",
     "CONFIG_KERNEL_LZ4": "lz4",

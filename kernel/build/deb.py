@@ -95,7 +95,7 @@ def deb(layout: Layout, request: DebRequest) -> Packages:
     require(*_TOOLS)
     out = request.out or layout.work / "deb"
     make_directory(out)
-    # A separate tree: packaging leaves files beside its build folder, and takes long.
+    # This tree is separate, because packaging leaves files beside its build folder, and takes long.
     tree = f"{variant.name}-deb"
     name = f"{tree}-{configuration.name}"
     source, objects = layout.source(tree), layout.objects(tree, configuration.name)

@@ -56,7 +56,7 @@ _KILL_SECONDS = 5.0
 # the guest's kernel.
 _STALE = "Oops: int3:"
 _BOOTS = 4
-# On a busy host, a guest that later finished its boot was silent for two minutes.
+# On a busy host a guest was silent for two minutes, and then finished its boot.
 SILENCE_SECONDS = 300.0
 
 
@@ -311,7 +311,7 @@ def _message(path: Path) -> str:
     """Return the emulator's last message without its name, or the plugin's first error."""
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     messages = [line for line in lines if "warning: " not in line and "terminating on" not in line]
-    # After an error of the plugin the emulator prints messages, which the error has caused.
+    # If the plugin reports an error, the emulator's later messages are consequences of it.
     own = [line for line in messages if line.startswith("schedshard: ")]
     message = own[0] if own else messages[-1] if messages else ""
     return re.sub(r"^(?:schedshard|qemu-system-\w+): ", "", message)

@@ -91,7 +91,7 @@ def host_tsc_khz(layout: Layout) -> int | None:
 
 def _compile(source: Path, folder: Path, built: Path, arch: Arch) -> None:
     require(arch.compiler)
-    # Keep some old builds: an earlier call may still be starting guests from them.
+    # Keep some old builds, because an earlier call may still start guests from them.
     builds = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in builds[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)

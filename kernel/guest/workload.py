@@ -100,7 +100,7 @@ def _forks(_: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "forks", str(amount))
 
 
-# So few threads per process that Linux lets the process prefer a cache of 8 CPUs.
+# With this few threads per process Linux lets the process prefer a cache of 8 CPUs.
 def _threads(cpus: int, amount: int) -> Sequence[str]:
     return ("/bin/cache-work", "threads", str(max(1, cpus // 8)), "3", str(amount))
 
@@ -155,12 +155,12 @@ WORKLOADS: Mapping[str, Workload] = {
     ),
     # The threads sleep for milliseconds.
     "rt-storm": _endless((), _storm, 4, length_us=400_000),
-    # A thread that sleeps starts push walks over queues whose tasks fit nowhere.
+    # A thread that sleeps starts push walks over queues whose waiting tasks no CPU can take.
     "rt-walk-waiting": _endless((), _walk_waiting, 1, length_us=400_000),
     "ffmpeg": _endless(("ffmpeg",), _ffmpeg, 2, extra_mb=768),
     "forks": Workload((), _forks, 300),
     "threads": Workload((), _threads, 2),
-    # Counters per CPU in lines of their own, beside those of other cores, and shared by cores.
+    # Counters per CPU on separate lines; the same side by side; counters that cores share.
     "share-none": _share("none", SHORT),
     "share-false": _share("false", SHORT),
     "share-true": _share("true", SHORT),

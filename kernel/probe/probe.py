@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Runs one guest under the emulator with the plugin, from a watch file to the raw result."""
+"""Runs a guest in the emulator with the plugin, as a watch file (record/watch.py) says."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ _MEMORY = Path("/dev/shm")
 # removed it. That happens when a jump label is switched while many CPUs run. The kernel then dies
 # of a breakpoint that it does not know. The kernel is not at fault, and another boot usually works.
 _STALE_TEXT = "Oops: int3"
-# Printed by kernel/guest/c2c-run.c: the window would not measure the program's work.
+# kernel/guest/c2c-run.c prints this if the window would not measure the program's work.
 _NOT_BUSY = "c2c-run: not busy when the window opens: "
 _BOOTS = 5
 TOTAL_SECONDS = 3600.0

@@ -209,7 +209,7 @@ def _watch(
         nodes=map_nodes(request.shape, workload.extra_mb, cpus, topology),
         quantum=request.quantum,
         trace=request.trace,
-        # The time after the window is of no interest, and the guest's clock is slow.
+        # Nothing after the window matters, and the guest's clock is slow: stop the emulator then.
         stop=workload.length_us > 0,
     )
 

@@ -43,17 +43,17 @@ def whole(report: Kernel) -> Sheet:
     if any(variant.operations for variant in variants):
         rows += [
             ("operations", lambda v: f"{v.operations:,}"),
-            ("modified lines found elsewhere, per operation", _each),
+            ("modified lines found in another cache, per operation", _each),
         ]
     rows += [
         ("wake-ups in the window", lambda v: f"{v.wake_ups:,}"),
         ("wake-ups per virtual ms, predicted", lambda v: f"{v.wake_ups_a_virtual_ms:.1f}"),
-        ("against the first", lambda v: _ratio(first, v.wake_ups_a_virtual_ms)),
+        ("relative to the first kernel", lambda v: _ratio(first, v.wake_ups_a_virtual_ms)),
         ("messages per virtual ms, predicted", _messages),
         ("virtual ms", lambda v: f"{v.model.virtual_ns / 1e6:.1f}"),
         ("instructions, million", lambda v: f"{v.model.instructions / 1e6:.0f}"),
         (
-            "accesses passed to the model, million",
+            "accesses that the model simulated, million",
             lambda v: f"{v.stepping.accesses_reported / 1e6:.1f}",
         ),
         ("waits that timed out", _timeouts),
@@ -100,7 +100,7 @@ def instructions(report: Kernel) -> Sheet:
                 cells += [f"{calls:,}", f"{counted.instructions / calls:,.1f}"]
                 cells.append(f"{counted.locked / calls:.2f}")
         rows.append([function.replace("_", " "), *cells])
-    title = "Calls in the window; instructions and locked ones per call, with what it calls"
+    title = "Calls in the window; instructions (and locked ones) per call, callees included"
     return Sheet(title, "function", *titles, right=titles, rows=rows)
 
 

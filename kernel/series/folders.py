@@ -49,7 +49,7 @@ def _is(path: Path, sha256: str | None) -> bool:
 
 
 def check_folders(folders: Sequence[Path]) -> list[Path]:
-    """Return the folders to be replaced: those of these that exist, and those of the last call.
+    """Return the folders to be replaced: the given ones that exist, and those of the last call.
 
     Raise a UserError if one contains a file that the last call did not write.
     """

@@ -20,7 +20,7 @@ _CLEAN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "LC_ALL"
 # With these settings a commit of 86,000 files takes a quarter of the time. A repository that breaks
 # is made again.
 _FAST = ("-c", "core.fsync=none", "-c", "core.looseCompression=0", "-c", "core.autocrlf=false")
-# Another hard link changes the time of an inode, and nothing else about a file.
+# A new hard link changes only the time of the file's inode.
 _LINKED = ("-c", "core.trustctime=false", "-c", "core.checkStat=minimal")
 _BASE_DATE = 1767225600  # 2026-01-01; step n follows n minutes later
 

@@ -246,7 +246,7 @@ def load_recipe(layout: Layout) -> Recipe:
         if most_lines and not step.test and step.part not in dict(most_lines):
             raise UserError(f"{shown}: step {step.name}: 'most_lines' has no part '{step.part}'")
     parts = [part for part, _ in groupby(step.part for step in steps if not step.test)]
-    _no_duplicates(parts, f"{shown}: parts, whose steps must follow each other")
+    _no_duplicates(parts, f"{shown}: parts (all steps of a part must follow each other)")
     if "test" in parts:
         raise UserError(f"{shown}: 'test' cannot name a part: steps for tests have test = true")
     names = [step.name for step in steps]

@@ -59,8 +59,8 @@ def _restore(before: bytes, after: bytes, hidden: Sequence[str], what: str) -> b
     return after
 
 
-# What spatch leaves behind where a rule removes more. In a conditional it leaves the type of a
-# declaration of several variables. It also leaves the conditional itself, whose lines it ignores.
+# Texts that spatch leaves behind although the rule removes them. One is the type of a declaration
+# of several variables inside an #if. The other is the #if itself, whose lines spatch ignores.
 _LEFT = (
     re.compile(rb"^[ \t]*int;\n", re.MULTILINE),
     re.compile(rb"^#[ \t]*if[^\n]*\n(?:[ \t]*\n)*#[ \t]*endif[^\n]*\n", re.MULTILINE),

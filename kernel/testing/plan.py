@@ -67,7 +67,7 @@ PROGRAMS: Mapping[str, Program] = {
     "walk-self": Program(
         (), lambda s, *_: _words(f"push-ipi.sh 0 walk-self {s}"), 1, least=10, usual=False
     ),
-    # A fault of Linux, which patch 02 fixes. It fails once Linux no longer has the fault.
+    # Shows a fault of Linux, which patch 02 fixes. Fails once Linux itself has fixed the fault.
     "linux-level": Program((), lambda s, *_: _words(f"linux-level {s}"), 1, least=10, usual=False),
 }
 # Seconds of guest time, summed over all guests of a variant.

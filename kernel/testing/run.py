@@ -32,7 +32,7 @@ from kernel.testing.ktap import Report, Status, Test, parse_ktap
 from kernel.testing.plan import GuestPlan
 
 FORMAT = "schedshard-kernel-test-1"
-# What init.c prints of the kernel's check after a test in which it found errors.
+# What init.c prints after a test in which the kernel's check found errors.
 _OF_CHECK = "check: "
 
 
@@ -166,7 +166,7 @@ def judge(
     kunit = [report for report in reports if first is None or report.line < first]
     counts, failed = _kunit(kunit)
     if suites and not counts and first is not None:
-        failed.append("the suites are built in, and did not run")
+        failed.append("the KUnit suites are built in, but did not run")
     ended = next((report.bail for report in own if report.bail), _how_it_ended(booted, log))
     result = GuestResult(
         variant,

@@ -316,7 +316,7 @@ def test_kunit_in_the_log_is_counted_apart() -> None:
 
 def test_suites_that_are_built_in_must_run() -> None:
     silent = judged(HEAD + TAIL, "storm", suites=True)
-    assert silent.kunit_failed == ["the suites are built in, and did not run"]
+    assert silent.kunit_failed == ["the KUnit suites are built in, but did not run"]
     assert not silent.passed
 
 

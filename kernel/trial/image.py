@@ -28,7 +28,7 @@ STOCK = "stock"
 CONFIG = "trial"
 _PARTS = ("rt-tests", "stress-ng")
 _OWN = ("trial-encode", "rt-groups", "push-ipi.sh")
-# No disk is looked at, and every message comes to screen and serial line.
+# The kernel looks at no disk, and prints every message on the screen and the serial line.
 PARAMETERS = (
     "rdinit=/init", "retain_initrd", "console=tty0", "console=ttyS0,115200", "loglevel=6",
     "printk.devkmsg=on", "panic=10",

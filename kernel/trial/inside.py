@@ -112,7 +112,7 @@ class System:
 
     @property
     def order(self) -> list[str]:
-        """Return the turns' kernels."""
+        """Return the kernel of each turn."""
         return order_of(self.settings["kernels"], self.settings["pairs"])
 
     def plan(self) -> tuple[Sequence[Cpu], list[str], int]:
@@ -153,7 +153,7 @@ def _load(kernel: Path, initrd: Path, words: str = "") -> str:
 
 
 def _refusal() -> str:
-    # Any file may stand for the first file system, because it is only loaded.
+    # The kernel is only loaded here, not started, so any file can serve as its first file system.
     return _load(next(Path("/boot").iterdir()), Path("/init"))
 
 
@@ -244,7 +244,7 @@ def _go_on(system: System) -> None:
             _finish(system)
         return
     if not system.partition.device:
-        say(f"no FAT partition is labelled {LABEL}: the second boot loses the figures of this one")
+        say(f"no FAT partition has the label {LABEL}: the next boot loses the figures of this one")
     own = [turn for turn in missing if system.order[turn] == system.kernel]
     say(f"one kernel cannot start the other ({refused}): boot twice instead")
     if own:

@@ -11,7 +11,7 @@ from trial.form import Figure, Host, Kernel, State, Trial, trial_text
 
 MOST_BYTES = 4 << 20
 MARK = "schedshard-trial"
-# Of a trial's time this share is for the runs; the rest is for starting kernels.
+# The runs get this share of a trial's time; the rest is for starting kernels.
 _RUNS = 0.8
 
 
@@ -38,7 +38,7 @@ class Log:
     def run(
         self, turn: int, workload: str, readings: Sequence[tuple[str, str, float]], hot: bool
     ) -> None:
-        """Note that a workload has run in a turn of the order, and whether the machine was hot."""
+        """Note that a workload has run in a turn, and whether the machine was hot."""
         kept = [list(reading) for reading in readings]
         self.lines.append({"turn": turn, "workload": workload, "readings": kept, "hot": hot})
 
@@ -47,7 +47,7 @@ class Log:
         return {line["workload"] for line in self.lines if line.get("turn") == turn}
 
     def figures(self, order: Sequence[str]) -> Iterator[Figure]:
-        """Yield each figure with its runs in the order of turns, given the turns' kernels."""
+        """Yield each figure with its runs in the order of turns, given the kernel of each turn."""
         runs: dict[tuple[str, str, str, str], list[float]] = {}
         for line in sorted((x for x in self.lines if "turn" in x), key=lambda x: int(x["turn"])):
             for part, unit, value in line["readings"]:
@@ -87,7 +87,7 @@ def parse(text: str, wanted: str) -> Log | None:
 
 
 def order_of(kernels: Sequence[str], pairs: int) -> list[str]:
-    """Return the turns' kernels, in the order A B, B A, A B, and so on."""
+    """Return the kernel of each turn: A B, B A, A B, and so on."""
     first = list(kernels)
     return [name for at in range(pairs) for name in (first[::-1] if at % 2 else first)]
 

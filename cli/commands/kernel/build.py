@@ -35,9 +35,9 @@ def build(variants: tuple[str, ...], config: str, jobs: int) -> None:
     default="host",
     show_default=True,
     metavar="C",
-    help="As for 'build', or 'host': the running kernel's configuration with only loaded modules.",
+    help="As for 'build'; or 'host': the running kernel's configuration with only loaded modules.",
 )
-@path_option("--modules", metavar="FILE", help="lsmod's output on the kernel's machine.")
+@path_option("--modules", metavar="FILE", help="lsmod's output on the target machine.")
 @path_option("--out", metavar="DIR", help="Folder for the packages [build/kernel/deb].")
 @JOBS
 def deb(variant: str, config: str, modules: Path | None, out: Path | None, jobs: int) -> None:

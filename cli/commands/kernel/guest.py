@@ -35,7 +35,7 @@ _SPLIT = number_option("--split-llc", help="Boot with shard_split=N.")
 _EMULATION = choice_option(
     "--emulation",
     choices=["single", "multi"],
-    help="Emulate all CPUs in one thread of the host, or each in its own.",
+    help="Emulate all CPUs in one thread of the host, or each CPU in a separate thread.",
 )
 
 

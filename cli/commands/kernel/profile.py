@@ -33,11 +33,11 @@ _WORKLOAD = click.option(
     "rt-walk-waiting or ffmpeg; with --base, --change or --compare a program and its arguments.",
 )
 _EPYC = click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
-_LINES = number_option("--lines", default=10, help="Show the N hottest lines.")
+_LINES = number_option("--lines", default=10, help="Show the N cache lines that cost most.")
 _SLOW = number_option(
     "--slow",
     high=1000,
-    help="Run the guest's clock at 1/N until the window opens [10; 40 with more than 16 CPUs].",
+    help="Run the guest's clock N times slower before the window [10; 40 above 16 CPUs].",
 )
 
 
@@ -57,7 +57,7 @@ def _heard(line: str) -> None:
 @kernel.command()
 @variant_option("A built variant", required=False)
 @CONFIG
-@path_option("--vmlinux", help="Symbols of a kernel that was not built here; needs --bzimage.")
+@path_option("--vmlinux", help="The vmlinux of a kernel that was not built here; needs --bzimage.")
 @BZIMAGE
 @many_option(
     "--object", "objects", metavar="SYMBOL", help="Show only this object's lines; repeatable."
@@ -126,7 +126,7 @@ def c2c(
             raise UserError(f"no image {bzimage}")
         kernels += (Kernel(bzimage.stem, bzimage, vmlinux),)
     if not kernels:
-        raise UserError("nothing to look at: give --variant, or --vmlinux and --bzimage")
+        raise UserError("no kernel to examine: give --variant, or --vmlinux and --bzimage")
     loaded = load_machine(machine)
     shape = shape_for(machine_topology(loaded), loaded.name, cpus)
     request = C2cRequest(kernels, shape, loaded, slow=_slow_for(cpus, slow), **options)

@@ -28,7 +28,7 @@ from common.errors import UserError
 def fetch(path: Path | None, any_series: bool) -> None:
     """Unpack Debian's kernel source: the installed package, or else the mirror's newest.
 
-    If the version was not tested, the command tries whether every edit of the series applies to it.
+    If the version was not tested, the command checks that every edit of the series applies to it.
     """
     from kernel.source.apply import try_edits
     from kernel.source.base import fetch as stage
@@ -60,7 +60,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
     "--send",
     metavar="NAME",
     default="",
-    help="Write only this part, which can be sent alone, to send-NAME: a, b, c or fork.",
+    help="Write only this part (a, b, c or fork), which can be sent alone, to send-PART.",
 )
 @path_option(
     "--onto",
@@ -108,7 +108,7 @@ def series(
     if onto is not None and not onto.is_dir():
         raise UserError(f"--onto {onto}: no such folder")
     layout = replace(the_layout(), send=send)
-    # Check before minutes of work: all programs, then the source, which one command fetches.
+    # Before minutes of work check that all programs are there, then that the source is fetched.
     programs = ["git", "spatch", "diff", *(["perl"] if check else [])]
     programs += build_tools(X86) if check_steps else ()
     require(*programs, then="" if fetched(layout) else fetch_command(layout))

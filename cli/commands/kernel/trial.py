@@ -59,9 +59,9 @@ def trial(
 ) -> None:
     """Make one file that boots the stock and the patched kernel in turn, and measures both.
 
-    It needs no disk and no network. It writes its result to the console, and to a FAT partition
-    with the label SCHEDTRIAL if there is one. Build both kernels first: 'kernel build --variant
-    stock --variant series --config trial'.
+    The trial needs no disk and no network. It writes its result to the console and, if there is a
+    FAT partition with the label SCHEDTRIAL, to that partition. Build both kernels first: 'kernel
+    build --variant stock --variant series --config trial'.
     """
     from kernel.source.recipe import load_recipe
     from kernel.trial.image import STOCK, TrialRequest, make_trial
@@ -79,7 +79,7 @@ def trial(
         return
     load_recipe(layout).variant(variant)
     if variant == STOCK:
-        raise UserError(f"--variant {STOCK}: name another kernel, {STOCK} is the one beside it")
+        raise UserError(f"--variant {STOCK}: a trial compares a variant with {STOCK}, name one")
     request = TrialRequest((STOCK, variant), config, minutes, pairs, VERSION, workloads, parameters)
     if dry_run:
         _list(request)

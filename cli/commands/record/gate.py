@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from model.results.c2c import Recorded
     from record.gate.gate import Gate
 
-# How often a gate runs the program in the emulator, where no two runs interleave threads alike.
+# A gate runs the program this often in the emulator, because runs interleave threads differently.
 RUNS = 5
 _LIMIT = {"emulator": "5%", "guest": "5%", "exact": "0%"}
 _VERDICT = (
@@ -61,7 +61,7 @@ class VerdictOptions:
         return next((name for name, value in given.items() if value not in (None, False)), None)
 
     def gate(self, baseline: Path, recorder: str | None) -> Gate:
-        """Read the baseline and return the gate. A ``recorder`` of None accepts any baseline's."""
+        """Read the baseline, of any recorder if ``recorder`` is None, and return the gate."""
         from record.gate.baseline import check_recorder, load_side
         from record.gate.gate import Gate, limit_of
 
@@ -92,7 +92,7 @@ class GateOptions:
         if self.baseline is None:
             missing = of_verdict or ("--update-baseline" if self.update_baseline else None)
             if missing is not None:
-                raise UserError(f"{missing} needs a gate: add --baseline FILE")
+                raise UserError(f"{missing} needs a baseline: add --baseline FILE, a saved report")
             return None
         if out is not None and out.resolve() == self.baseline.resolve():
             raise UserError("--out names the baseline: use --update-baseline instead to replace it")
