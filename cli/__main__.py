@@ -9,9 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
-# The folder that contains the project's packages, which import each other by name. Beside that of
-# an installed command are the other packages that it needs, unless it was installed from a wheel,
-# where Python finds them by itself.
+# The folder that contains the project's packages, which import each other by name. Beside the
+# folder of an installed command are the other packages that the command needs. Python finds those
+# of a wheel by itself.
 _ROOMS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOMS))
 if (_ROOMS / "common" / "VERSION").is_file() and str(_ROOMS.parent) not in sys.path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Starts the command doctor alone, as schedshard-doctor, which scripts/doctor_alone.py makes."""
+"""Starts schedshard-doctor, which has only the command doctor (scripts/doctor_alone.py)."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _distance(word: str, other: str) -> int:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that may be meant: within two edits, or that begin with it."""
+    """Return the known names that may be meant: within two edits, or beginning with ``name``."""
     words = sorted(known)
     slips = {word: _distance(name, word) for word in words}
     # Two edits can change all of a short word.

@@ -52,7 +52,7 @@ PACKAGE_OF = {
     "zstd": "zstd",
 }
 
-# Packages that suffice for `kernel series`; other commands need the group kernel.
+# `kernel series` needs only these packages; other commands need the group kernel.
 SERIES = {
     "apt", "coccinelle", "diffutils", "dpkg", "git", "perl", "tar", "xz-utils",
 }  # fmt: skip

@@ -17,7 +17,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-# Commands of GitHub's runner begin a line; those of an older form may be anywhere in it.
+# A command to GitHub's runner begins a line; one of the older form may be anywhere in a line.
 _COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\[)", re.MULTILINE)
 
 

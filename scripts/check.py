@@ -32,7 +32,7 @@ JOBS = str(os.cpu_count() or 1)
 AT_ONCE = ("-n", JOBS, "--dist", "loadfile")
 # The threads of these tests' programs must run at the same time, so no other tests run beside them.
 ALONE = ("record/tests/program",)
-# Left to `make check-all`: another compiler, another machine, and what takes minutes.
+# Only `make check-all` runs these: another compiler, another architecture, and what takes minutes.
 REST = ("clang-tidy", "clang", "aarch64", "pytest-slow", "pytest-record")
 # Stages of "quick": linters that take seconds, the core's suites, tests not marked slow or long.
 QUICK_LINTERS = ("environment", "hygiene", "clang-format", "ruff", "mypy", "structure", "sparse")
@@ -44,7 +44,7 @@ QUICK_TESTS = (
 # States that clang's analyzer looks at in a function. Its own bound of 225,000 takes 3 times as
 # long for long functions.
 ANALYZER_NODES = 50000
-# What asan's stage leaves out: it has no simulator (fibers) and no libFuzzer.
+# The asan stage leaves these out, because it has no simulator (fibers) and no libFuzzer.
 UNSANITIZED = ("sim", "scan", "plugin", "fuzz")
 PYTHON = ".venv/bin/python"
 ROOMS = ("cli", "common", "doctor", "kernel", "model", "record", "report", "trial")
@@ -120,7 +120,7 @@ def lint_stages() -> list[Stage]:
     }
     mypy = Command([*python, "mypy", *typed], {"MYPYPATH": ":".join(sorted(beside))})
     tools = [Command(["cli/environment", "--dev"])]
-    # Off: an attribute in glibc's headers that sparse does not know, and two habits of this code.
+    # Warnings off: an attribute of glibc's headers unknown to sparse, and two habits of this code.
     off = [
         "-Wno-unknown-attribute",
         "-Wno-declaration-after-statement",
@@ -208,7 +208,7 @@ def test_stages() -> list[Stage]:
         build_and_test(
             "aarch64",
             ["--cross-file", "scripts/aarch64-linux-gnu.ini"],
-            # What these suites compare with simple models does not depend on the machine.
+            # What these suites compare with simple models is the same on all architectures.
             tests=["--no-suite", "model", "--no-suite", "rd", "--timeout-multiplier", "4"],
         ),
         pytest_stage("pytest", [*AT_ONCE, "-m", "not slow", *together]),
@@ -224,7 +224,7 @@ def all_stages() -> list[Stage]:
     """
     stages = {stage.name: stage for stage in (*lint_stages(), *test_stages())}
     del stages["commits"]
-    # The environment stage waits for the network, and the linters need what it fetches.
+    # The environment stage waits for the network, and fetches what the linters need.
     environment, tidy = stages.pop("environment"), stages.pop("clang-tidy")
     gcc = replace(stages.pop("gcc"), beside=environment)
     stages["pytest-record"] = replace(stages["pytest-record"], beside=tidy)
@@ -256,7 +256,7 @@ def quick_stages() -> list[Stage]:
 def main(names: Sequence[str]) -> int:
     """Run the named stages, or without names those before a commit; return the exit status."""
     os.chdir(Path(__file__).resolve().parent.parent)
-    # A script's background job ignores Ctrl-C, and what tests start would inherit that.
+    # A background job of a script ignores Ctrl-C, and programs that tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if list(names) == ["quick"]:
         return run_stages(quick_stages(), LOGS)

@@ -100,8 +100,8 @@ def keys(row: Mapping[str, Any]) -> list[Key]:
     that size, which all CPUs are in (rates.py).
     """
     cpus, cache, package = row["cpus"], row["cpus"] // row["llcs"], row["cpus"] // row["packages"]
-    # Two CPUs may be one core, in which nothing travels. With a quarter more CPUs than a cache or
-    # a package has, a third of the wake-ups follow one from outside; with twice as many, half do.
+    # Two CPUs may be one core, inside which no line moves. With a quarter more CPUs than a cache or
+    # package has, a third of the wake-ups follow one elsewhere; with twice as many, half do.
     beyond = {size for unit in (cache, package) for size in (unit, unit * 5 // 4, unit * 2)}
     near = apart({size for size in {2, 4, 8, 32, cpus} | beyond if size <= cpus})
     far = apart({2, 8, 32, cpus}) if row["packages"] > 1 else []

@@ -115,7 +115,7 @@ def run_stage(stage: Stage, logs: Path, total: Count, nice: int = 0) -> bool:
     started = time.monotonic()
     log_path = logs / f"{stage.name}.log"
     for path, _ in stage.results:
-        # A stage that stops early must not be judged by the results of an earlier run.
+        # Otherwise a stage that stops early would be judged by the results of an earlier run.
         path.unlink(missing_ok=True)
     good = run_commands(stage, log_path, nice)
     count = Count()

@@ -32,10 +32,10 @@ CLASSES = ("smt", "llc", "node", "package", "remote")
 # Why a trial ended before its last run.
 ENDS = ("interrupted", "not idle", "too hot", "out of time", "power failed", "failed")
 ARCHES = ("x86_64", "aarch64")
-# A wider spread of a figure's runs, as a share of their median, is marked.
+# A figure is marked if the spread of its runs is a larger share of their median.
 MOST_SPREAD = 0.10
 MIN_RUNS = 3
-# Busy CPUs of all, before the trial began, above which a machine is not idle.
+# A machine is not idle if a larger share of its CPUs was busy before the trial began.
 MOST_LOAD = 0.05
 
 Check = Callable[[Any, str], Any]

@@ -24,10 +24,10 @@ _NS = "ns per operation"
 # Pairs of CPUs per class: for ping-pong, whose median counts, and for the machine file.
 _PAIRS, _COST_PAIRS = 3, 48
 _HOMES = 8
-# Measuring costs takes at least so many seconds. Operations take a third of them.
+# Measuring the costs takes at least this many seconds, a third of them for operations.
 _LEAST_COSTS = 6
 _TURNS = 3
-# Shares of the whole time for costs; shares of a run for turns of two CPUs and for workloads.
+# The share of the whole time for costs, and the shares of a run for ping-pong and for workloads.
 _COSTS, _TURNING, _WORKING = 0.15, 0.25, 0.5
 Figures = list[Figure]
 

@@ -19,13 +19,13 @@ Reading = tuple[str, str, float]
 EVENTS = "events per second"
 _RATE = re.compile(r"\] \w+ +\d+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)")
 _INVERSIONS = re.compile(r"^Total inversion performed: (\d+)$", re.MULTILINE)
-# The figures that are percentiles: of one stress-ng process, or of all threads of cyclictest.
+# These figures are percentiles, over one stress-ng process or over all threads of cyclictest.
 _PERCENTILES = {"p50": 0.5, "p99": 0.99}
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program. ``argv`` takes CPUs and seconds; ``read`` the output and the seconds it took.
+    """A program. ``argv`` gets CPUs and seconds; ``read`` gets its output and the seconds it took.
 
     ``again``: the program ends after a fixed amount of work and is repeated for the whole time.
     """

@@ -49,7 +49,7 @@ def primitives_command(as_json: bool, out: Path | None, **options: Any) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="Pair this CPU with each other CPU [one pair of each latency class].",
+    help="Measure this CPU with each other CPU [one pair per latency class: smt, llc, ...].",
 )
 @number_option(
     "--home", low=0, metavar="NODE", help="Allocate the line on this NUMA node [the first CPU's]."

@@ -39,7 +39,7 @@ def doctor() -> None:
 @doctor.command(_JUDGE)
 @click.argument("host", required=False, type=click.Path(path_type=Path), metavar="[HOST.tar]")
 @path_option("--perf", "profiles", multiple=True, help="A profile; repeatable.")
-@click.option("--live", is_flag=True, help="Judge this host too, when --perf is given.")
+@click.option("--live", is_flag=True, help="With --perf: judge this host, too.")
 @number_option("--seconds", high=600, default=3, help="Seconds between two readings of this host.")
 @path_option("--plan", help="Write a page of commands that make cpuset partitions.")
 @path_option("--html", help="Write an HTML page with a picture of the machine.")
@@ -82,7 +82,7 @@ def judge(ctx: click.Context, /, host: Path | None, **options: Any) -> None:
 
     if host is not None and not host.exists() and host.suffix == "":
         known = ", ".join(doctor.list_commands(ctx))
-        raise UserError(f"'{host}' is neither a file nor a command of doctor: known are {known}")
+        raise UserError(f"'{host}' is neither a file nor a command of doctor ({known})")
     ctx.exit(perform(JudgeRequest(host, **options)))
 
 

@@ -92,8 +92,8 @@ def _print_evidence(console: Console, facts: Facts, evidence: Evidence | None) -
 @click.option(
     "--core",
     metavar="NAME",
-    help="Type of core, such as zen4 (machines/cores/cores.toml), with its protocol and costs; "
-    "default: the protocol of the vendor named in --name or CSV's file name, and usual costs.",
+    help="Type of core, such as zen4 (machines/cores/cores.toml), which sets protocol and costs. "
+    "Default: usual costs, and the protocol of the vendor that --name or CSV's name contains.",
 )
 @click.option("--name", help="Name of the machine; default: from the file's name.")
 @target_option("--out", metavar=None, help="Write the machine file here, not to stdout.")
@@ -115,7 +115,7 @@ def import_command(
     need_sweep("machine import")
     if begins(csv, b"{"):
         if any(given is not None for given in (topology, shape, core)):
-            raise UserError(f"{csv.name} is a trial, which has its own topology and costs")
+            raise UserError(f"{csv.name} is a trial: leave --topology, --shape and --core out")
         of_trial = machine_of(load_trial(csv), name)
         _finish(of_trial.facts, of_trial.text, of_trial.evidence, of_trial.notes, out)
         return

@@ -77,7 +77,7 @@ def record() -> None:
 
 @record.command("show")
 @click.argument("result", type=click.Path(path_type=Path))
-@number_option("--lines", default=5, help="Show the N hottest lines.")
+@number_option("--lines", default=5, help="Show the N cache lines that cost most.")
 @many_option(
     "--variant", "variants", metavar="V", help="Show this variant; repeatable [the baseline]."
 )

@@ -96,7 +96,7 @@ def _list(as_json: bool) -> None:
     "first",
     low=0,
     metavar="CPU",
-    help="ping-pong: pair this CPU with each other CPU [one pair per latency class].",
+    help="ping-pong: run this CPU with each other CPU [one pair per latency class: smt, llc, ...].",
 )
 @JSON
 @OUT

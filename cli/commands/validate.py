@@ -21,8 +21,8 @@ def _factor(name: str, default: float, words: str) -> Decorator:
 
 @click.command()
 @click.argument("result", required=False, type=click.Path(path_type=Path))
-@_factor("--median", 1.25, "Greatest median factor between prediction and measurement that passes.")
-@_factor("--worst", 2.0, "Greatest factor of a single figure that passes.")
+@_factor("--median", 1.25, "Largest median factor between prediction and measurement.")
+@_factor("--worst", 2.0, "Largest factor between a single figure and its prediction.")
 @LIMIT
 @JSON
 @OUT
@@ -44,7 +44,7 @@ def validate(
     yet. Each of these takes at most a minute.
 
     The error of a figure is the factor between the prediction and the nearer end of the
-    measurement's spread, from the 10th to the 90th percentile of its turns. Exit status: 0 if the
+    measurement's spread, which goes from the 10th to the 90th percentile. Exit status: 0 if the
     median and the worst factor are within their bounds, 4 if not. 5: the host no longer matches its
     machine file, so that nothing can be concluded. 2: bad input. 1: a measurement failed.
 

@@ -21,7 +21,7 @@ from trial.form import Figure, Host, Predicted
 
 FILE = files("trial.predict") / "curves.json"
 LOCK = "spinlock"
-# Operations that threads do at once, with their titles, and those that two CPUs do in turns.
+# Operations that all threads do at once, with their titles, and those that two CPUs do in turn.
 OPS = {
     "atomic-inc": "contended add",
     "cas-loop": "contended compare-and-swap",

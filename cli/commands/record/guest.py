@@ -34,7 +34,7 @@ _OPTIONS = (
         help="With --guest: the Linux series of that kernel [the default in kernel/base.toml].",
     ),
     path_option(
-        "--vmlinux", help="With --guest: symbols of a kernel not built here; needs --bzimage."
+        "--vmlinux", help="With --guest: vmlinux of a kernel not built here; needs --bzimage."
     ),
     BZIMAGE,
     PARAMETERS,

@@ -36,12 +36,12 @@ MACHINES = many_option(
     required=True,
 )
 _REPORT = (
-    number_option("--lines", default=10, help="Show the N hottest lines."),
+    number_option("--lines", default=10, help="Show the N cache lines that cost most."),
     click.option(
         "--advice/--no-advice",
         "advise",
         default=True,
-        help="Predict what separate lines for falsely shared objects would gain.",
+        help="Predict the gain if each falsely shared object had a separate cache line.",
     ),
     number_option(
         "--uncertainty",

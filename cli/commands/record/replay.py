@@ -39,7 +39,7 @@ def replay_command(trace: Path, machines: tuple[str, ...], outputs: Outputs, **s
         _replay_kernel(trace, machines, shown["lines"], outputs)
         return
     if not isinstance(data, dict):
-        raise UserError(f"{names_path(trace)} does not hold the names of a trace")
+        raise UserError(f"{names_path(trace)} has no names of a trace: record again")
     recorded = checked(data, str(names_path(trace)), Recorded.of)
     loaded = tuple(load_machine(name) for name in machines)
     try:
