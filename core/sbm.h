@@ -108,8 +108,8 @@ static port_always_inline bool sbm_test(const struct sbm *b, u32 cpu)
 bool sbm_empty(const struct sbm *b);
 
 /*
- * Does the summary call every shard empty? The bitmap must have a summary. This is for frequent
- * callers to whom a wrong "no" costs little. Return: true if each shard was empty at some moment of
+ * Does the summary call every shard empty? The bitmap must have a summary. For callers that ask
+ * often and lose little by a wrong "no". Return: true if each shard was empty at some moment of
  * this call. false if a bit may be set, or if a bit was set and no search has read its line since.
  * Lines touched: the summary's, read.
  */

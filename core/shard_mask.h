@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Cpumasks: arrays of unsigned long, one bit per CPU number. Private to core/. Context: any.
- * Ordering: none. A mask may change during a read, word by word; the caller owns a result.
+ * Ordering: none. A mask may change during a read, word by word; the caller owns a resulting mask.
  *
  * On a 32-bit machine a mask's word is in the low half of a u64. A run (struct shard_run) lies in
  * one word: a rotation of the u64 moves its bits to their positions, and the opposite rotation

@@ -14,8 +14,8 @@
  *	       shard_wait_woken(w, cpu),
  *	       then all of this again
  *
- * One waiter at a time may ask to be the first. The next caller of shard_wait_give() then gives it
- * the slot directly instead of putting it into the set, so no search can take it before.
+ * One waiter at a time may ask to be the first. The next shard_wait_give() then hands a slot to
+ * that waiter instead of putting the slot into the set, so no search can take it first.
  *
  *	The first waiter:			A waker:
  *
@@ -63,7 +63,7 @@ struct shard_wait_turn {
  * @bytes: memory of this header with its table
  * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
  * @notify: called with the @got of a waiter before something is stored there, or NULL
- * @noted: in the lower half, at least how many lines have SHARD_WAIT_NOTED, and may have waiters
+ * @noted: in the lower half, at least the number of lines with SHARD_WAIT_NOTED (may have waiters)
  * @first: address of the @got of the waiter that asks, or 0
  * @closed: nobody waits any more
  * @line: by shard: waiters and signals, on the line of the last-level cache

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Makes a plan from a machine's description. shard_topo_check() ensures that a sort by (package,
- * node, LLC, L2, core) does not split a group. split_llcs() cuts LLCs between cores.
+ * Makes a plan from a machine's description. shard_topo_check() refuses machines where a sort by
+ * (package, node, LLC, L2, core) would split a group. split_llcs() cuts LLCs between cores.
  * shard_plan_make.c does the rest. shard_near_rank() computes a shard's place in the walk of
  * shard_plan.c without a walk.
  */

@@ -9,12 +9,12 @@
  * slot_cache_claim() and slot_cache_put(). Making and freeing caches may overlap with all calls of
  * other threads.
  *
- * Once a set has had a cache, the set's lock is taken by a claim that finds the set empty, and by
- * slot_put_wake() for a thread that asks. slot_set_nr_free() and making or freeing a cache take it,
- * too. So signal handlers must not call them then, and a forked child of a process with threads
- * must not use the set. A handler must not use a cache, because it may interrupt the cache's
- * thread. slot_claim_limit() does not take slots from caches. Ordering: as claims and puts of
- * slot_set.h; a put releases to the thread that takes the slot from the cache.
+ * Once a set has had a cache, a claim that finds the set empty takes the set's lock. So do
+ * slot_put_wake() for a thread that asks, slot_set_nr_free(), and making or freeing a cache.
+ * Therefore signal handlers must not call any of these, and a forked child of a process with
+ * threads must not use the set. A handler must not use a cache, because it may interrupt the
+ * cache's thread. slot_claim_limit() does not take slots from caches. Ordering: as claims and puts
+ * of slot_set.h; a put releases to the thread that takes the slot from the cache.
  */
 #ifndef SLOT_CACHE_H
 #define SLOT_CACHE_H

@@ -192,8 +192,8 @@ u32 slot_set_nr_free(const struct slot_set *s);
  *	if (slot_handle_end(&object[(u32)handle].tag, handle))		false: it is stale
  *		slot_put(s, (u32)handle);
  *
- * A tag starts at 0, and costs nothing where there are no handles. A handle seems valid again after
- * 2^32 puts of its slot.
+ * A tag starts at 0, and costs nothing where there are no handles. After 2^32 puts of its slot an
+ * old handle seems valid again.
  */
 struct slot_tag {
 	u64 count; /* in the upper half */

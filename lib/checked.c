@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Remembers in a table which call last claimed or put a slot. Only the message about a second put
- * needs the table, so a later entry may replace an earlier one. The set itself knows what is free.
+ * Remembers in a table which call last claimed or put each slot. Only the message about a second
+ * put needs the table, so entries may replace others. The set itself knows what is free.
  */
 #include <dlfcn.h>
 #include <stdio.h>

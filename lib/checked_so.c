@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * libschedshard-checked.so: the checks of checked.h for the library's functions that claim and put,
- * called by a program that uses libschedshard.so and was compiled without -DSCHEDSHARD_CHECKED:
+ * libschedshard-checked.so makes the checks of checked.h for a program that uses libschedshard.so
+ * and was compiled without -DSCHEDSHARD_CHECKED, in the library's functions that claim and put:
  *
  *	LD_PRELOAD=libschedshard-checked.so ./program
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* command_line.h - options of this build's own programs: argp parses, a mistake is one line. */
+/* command_line.h - parses the options of schedshard's own C programs; a mistake gives one line. */
 #ifndef SCHEDSHARD_COMMAND_LINE_H
 #define SCHEDSHARD_COMMAND_LINE_H
 

@@ -18,7 +18,7 @@ bool shard_numa_many(void);
  * shard_numa_place() - choose the node of untouched pages
  * @ptr: start of a page
  * @size: bytes
- * @node: number of a node; one that does not exist changes nothing
+ * @node: number of a node; if there is no such node, nothing changes
  *
  * The node is preferred, not forced: if it is full, the kernel takes another one. A failure costs
  * only speed. Context: any thread.

@@ -111,10 +111,10 @@ static void fill_llc(struct shard_cpu *cpu, u32 nr_cpus)
 
 /*
  * If a level is unknown for one CPU, the plan treats it as unknown for all. So a CPU without
- * information is placed where it does no harm. If its package or its node is known, it gets the
- * other one from the first CPU that shares the known one (or a new number). Else it gets both from
- * the first CPU for which both are known. It shares an LLC with the other unknown CPUs of that
- * package and node. A level that is unknown for all CPUs stays unknown.
+ * information is placed where it does no harm. If only its package or only its node is known, the
+ * CPU gets the other from the first CPU that shares the known one (or a new number). If neither is
+ * known, it gets both from the first CPU for which both are known. It shares an LLC with the other
+ * unknown CPUs of that package and node. A level that is unknown for all CPUs stays unknown.
  */
 static void fill(struct shard_cpu *cpu, u32 nr_cpus)
 {

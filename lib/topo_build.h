@@ -17,8 +17,8 @@ struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
 
 /**
  * shard_topo_read_known() - read a tree of /sys, for shard_topo_complete()
- * @topo: receives the records; an id of a cache or core is the lowest CPU number of its list, -1:
- *	the tree does not say; not written on failure
+ * @topo: receives the records; the id of a cache or core is the lowest CPU number of its list, or
+ * -1 if the tree does not say; not written on failure
  * @root: "/", or a tree
  * @live: as for shard_topo_read()
  * @err: describes a failure, or NULL

@@ -3,10 +3,10 @@
  * Keeps what was known about a CPU that is offline now.
  *
  * Groups stay disjoint: a CPU joins one group at most, as it has one id. If no member of a former
- * group is in a group now, the group gets its lowest member as id. No group of @now has that id,
- * because a CPU whose number is an id is a member of that group. At the end each id is the lowest
- * member of its group again. So the result does not depend on which CPUs are offline, once all have
- * been seen.
+ * group is in a group now, that former group gets its lowest member as id. No group of @now has
+ * that id, because a CPU whose number is an id is a member of that group. At the end each id is the
+ * lowest member of its group again. So the result does not depend on which CPUs are offline, once
+ * all have been seen.
  */
 #include <stdlib.h>
 #include <string.h>

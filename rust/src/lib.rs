@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! Sets of CPUs, pools, slots and counters for all CPUs of a large machine, with one cache line per
-//! few CPUs that share a cache. A write stays in a near cache, and a search starts near.
+//! Sets of CPUs, pools, slots and counters for large machines. A few CPUs that share a cache share
+//! one cache line of each of these. A write stays in a near cache, and a search starts near.
 //!
-//! A pool of connections, from which each caller takes one that was last used near it:
+//! A pool of connections: each caller takes one that a thread near the caller used last.
 //!
 //! ```
 //! use schedshard::Slots;

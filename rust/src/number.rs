@@ -52,7 +52,7 @@ impl Drop for Statistic {
     }
 }
 
-/// A count of items, for "is there any?": it has a line per few CPUs.
+/// A count of items, to ask "is there any?". A few CPUs share each of its lines.
 pub struct Items(NonNull<sys::Counter>);
 
 // SAFETY: all operations of the C structure that this type has may overlap.

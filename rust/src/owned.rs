@@ -14,7 +14,7 @@ use crate::{Slot, Slots};
 #[repr(align(64))]
 struct Apart<T>(UnsafeCell<T>);
 
-/// A pool that owns its objects. Each caller takes one that was last used near it.
+/// A pool that owns its objects. Each caller takes one that a thread near the caller used last.
 ///
 /// ```
 /// use schedshard::Pool;

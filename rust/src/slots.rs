@@ -162,8 +162,8 @@ impl Slots {
         self.wakers.close();
     }
 
-    /// `claim()` for tasks: waits until there is a free slot, in the order of the first polls;
-    /// `None`: somebody called [`Slots::close`]. Threads that wait come before tasks.
+    /// `claim()` for tasks: waits until a slot is free. Tasks get slots in the order of their first
+    /// polls, but after threads that wait. `None`: somebody called [`Slots::close`].
     pub fn claim_async(&self) -> Claim<'_> {
         let turn = None;
         Claim { slots: self, turn }

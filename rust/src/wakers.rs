@@ -46,7 +46,7 @@ impl Wakers {
         }
     }
 
-    /// Removes the task of a turn, or the first one.
+    /// Removes the task with this turn, or the first task.
     fn remove(&self, turn: Option<u64>) -> Option<Waker> {
         let mut waiting = self.waiting();
         let turn = turn.or_else(|| waiting.keys().next().copied())?;
