@@ -24,6 +24,19 @@ static void write_tree(const char *text)
 	CHECK(tree_write(root, text, strlen(text), UINT32_MAX) > 0);
 }
 
+static inline u32 bind_to_first_allowed(const cpu_set_t *allowed)
+{
+	cpu_set_t one;
+	u32 cpu = 0;
+
+	while (!CPU_ISSET(cpu, allowed))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	return cpu;
+}
+
 /* Runs a test in a separate process, on a separate tree. */
 static void in_child(void (*test)(void))
 {

@@ -12,39 +12,6 @@ static const char two_llcs[] = "cpu/possible=0-4,6-8\n"
 			       "cpu/cpu{4,6-8}/cache/index3/shared_cpu_list=4,6-8\n"
 			       "node/node0/cpulist=0-4,6-8\n";
 
-static void first_use(void)
-{
-	static const u32 all[] = { 0, 1, 2, 3, 4, 6, 7, 8 };
-	u32 cpu, n = 0;
-	struct sbm *set;
-
-	write_tree(two_llcs);
-	set = sbm_create();
-	CHECK(set);
-	sbm_for_each_cpu(cpu, it, set)
-		CHECK(false);
-	for (u32 i = 0; i < 8; i++) {
-		CHECK(!sbm_test(set, all[i]));
-		sbm_set(set, all[i]);
-		CHECK(sbm_test(set, all[i]));
-	}
-	sbm_for_each_cpu(cpu, it, set)
-		CHECK_EQ(cpu, all[n++]);
-	CHECK_EQ(n, 8);
-	sbm_clear(set, 6);
-	CHECK(!sbm_test(set, 6));
-	CHECK(sbm_test(set, 7));
-	/* a line for each LLC, and no summary */
-	CHECK(sbm_word(set->at[0]) == sbm_word(set->at[3]));
-	CHECK(sbm_word(set->at[4]) == sbm_word(set->at[8]));
-	CHECK(sbm_word(set->at[0]) != sbm_word(set->at[4]));
-	CHECK(!set->summary);
-	CHECK(!shard_plan_has_cpu(set->plan, 5));
-	CHECK(!shard_plan_has_cpu(set->plan, 9));
-	CHECK(!strcmp(shard_plan_how(), "caches in /sys"));
-	sbm_destroy(set);
-}
-
 static void all_share_one_plan(void)
 {
 	const struct shard_plan *plan = NULL, *again = NULL;
@@ -263,16 +230,13 @@ static void allowed_cpus_of_two_cores(void)
 static void counts_what_is_allowed(void)
 {
 	const struct shard_plan *plan;
-	cpu_set_t one;
-	int cpu = sched_getcpu();
+	cpu_set_t all;
 
 	write_tree("cpu/possible=0-8191\n");
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
-	CHECK_EQ(sched_getaffinity(0, sizeof(one), &one), 0);
-	CHECK_EQ(shard_nr_allowed(plan), CPU_COUNT(&one));
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	CHECK_EQ(shard_nr_allowed(plan), CPU_COUNT(&all));
+	bind_to_first_allowed(&all);
 	CHECK_EQ(shard_nr_allowed(plan), 1);
 }
 
@@ -422,25 +386,20 @@ static void running_on_an_unlisted_cpu(void)
 static void running_on_a_listed_cpu(void)
 {
 	const struct shard_plan *plan;
-	cpu_set_t allowed, one;
-	int cpu = 0;
+	cpu_set_t allowed;
+	u32 cpu;
 
 	strcpy(root, "/");
 	CHECK_EQ(shard_plan_here(&plan, NULL), 0);
 	CHECK_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
 	for (u32 nr = 0; nr < CPU_SETSIZE; nr++)
 		CHECK(!CPU_ISSET(nr, &allowed) || shard_plan_has_cpu(plan, nr));
-	while (!CPU_ISSET(cpu, &allowed))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-	CHECK_EQ(shard_this_cpu(), (u32)cpu);
+	cpu = bind_to_first_allowed(&allowed);
+	CHECK_EQ(shard_this_cpu(), cpu);
 }
 
 int main(void)
 {
-	RUN_APART(first_use);
 	RUN_APART(all_share_one_plan);
 	RUN_APART(destroying_nothing);
 	RUN_APART(each_structure_has_its_cap);

@@ -214,19 +214,6 @@ static void sys_appears(void)
 		CHECK_EQ(shard_of(here(), cpu), shard_of(here(), cpu & 2));
 }
 
-static u32 bind_to_first_allowed(const cpu_set_t *allowed)
-{
-	cpu_set_t one;
-	u32 cpu = 0;
-
-	while (!CPU_ISSET(cpu, allowed))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-	return cpu;
-}
-
 static const struct shard_plan *allowed_here(u32 cap)
 {
 	const struct shard_plan *plan = NULL;

@@ -103,14 +103,19 @@ static void set_and_search(u32 thread)
 static const struct shape shape_shared = { .name = "4 x 2", 1, 1, 4, 1, 2, 1, .adjacent = true };
 static const struct shape shape_one = { .name = "1 x 8", 1, 1, 1, 4, 2, 1, .adjacent = true };
 
+/* With a shard for each two CPUs, and with one for all. */
+static void with_both_shapes(stress_body body)
+{
+	for (int one = 0; one < 2; one++) {
+		set_up(one ? &shape_one : &shape_shared, SBM_SUMMARY);
+		run_threads(body);
+		tear_down();
+	}
+}
+
 static void set_bit_is_never_missed_by_its_setter(void)
 {
-	set_up(&shape_shared, SBM_SUMMARY);
-	run_threads(set_and_search);
-	tear_down();
-	set_up(&shape_one, SBM_SUMMARY);
-	run_threads(set_and_search);
-	tear_down();
+	with_both_shapes(set_and_search);
 }
 
 /*
@@ -145,12 +150,7 @@ static void hand_over(u32 thread)
 
 static void set_bit_is_never_missed_by_others(void)
 {
-	set_up(&shape_one, SBM_SUMMARY);
-	run_threads(hand_over);
-	tear_down();
-	set_up(&shape_shared, SBM_SUMMARY);
-	run_threads(hand_over);
-	tear_down();
+	with_both_shapes(hand_over);
 }
 
 /* Every walk finds bits that stay set, and each CPU at most once, while others change. */
