@@ -61,6 +61,7 @@ static void *works(void *arg)
 {
 	for (volatile long i = 0; i < 20000000; i++) {
 	}
+	usleep(100); /* only threads in their loops can run meanwhile */
 	go = 1;
 	return arg;
 }

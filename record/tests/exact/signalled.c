@@ -236,7 +236,10 @@ static void *reads_signal(void *arg)
 	return NULL;
 }
 
-/* One thread waits for signals to the process by sigwait(), another by a signalfd. */
+/*
+ * One thread waits for signals to the process by sigwait(), another by a signalfd. Then one waits
+ * for a signal to itself.
+ */
 static void taken(void)
 {
 	pthread_t made, reader;
@@ -257,9 +260,14 @@ static void taken(void)
 	kill(getpid(), SIGUSR2);
 	pthread_join(made, NULL);
 	pthread_join(reader, NULL);
+	made = start(waits_for, (void *)2);
+	usleep(100);
+	pthread_kill(made, SIGUSR1);
+	pthread_join(made, NULL);
 	pthread_kill(pthread_self(), SIGUSR1);
 	sigpending(&pending);
-	printf("%d %d %d %d\n", where[0], where[1], ran, sigismember(&pending, SIGUSR1));
+	printf("%d %d %d %d ", where[0], where[1], where[2], ran);
+	printf("%d\n", sigismember(&pending, SIGUSR1));
 }
 
 static void *suspends(void *arg)

@@ -24,7 +24,7 @@ delivered = each_compiler("delivered.c")
     [
         ("masks", "0 10 1 10 1 "), ("directed", "0 1 1 1 1 "), ("process", "1 0 0 0 0 "),
         ("suspend", "0 1 1 1 1 "), ("interrupted", "11111 x 1"), ("nested", "111 100 5 1"),
-        ("taken", "1 1 0 1"), ("jumped", "3 000"), ("from-outside", "0 0"),
+        ("taken", "1 1 1 0 1"), ("jumped", "3 000"), ("from-outside", "0 0"),
         ("once", "1 -1"), ("queued", "0 0 100 1"), ("child", "20"), ("last", "y"),
     ],
 )  # fmt: skip
