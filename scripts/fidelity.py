@@ -6,8 +6,8 @@ fidelity.py           predict each point, write machines/published/residuals.tom
 fidelity.py FILE      print the same figures for the curves of another file, or for a trial's
                       trial.json; nothing is written
 
-A point is inside if its interval contains it. The interval is estimated without any curve of the
-same machine. build/results keeps a prediction while simulator, machine and samples stay the same.
+A point is inside if its prediction's interval, made without any curve of the same machine, contains
+it. build/results keeps a prediction while simulator, machine and samples stay the same.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ from doctor.facts.facts import Facts
 from doctor.facts.values import merged
 from model.machines.topo import ranges
 
-# Partitions of type `isolated` came with 6.1, partitions below other cgroups than partitions
-# ("remote") with 6.7. Up to 6.10 the kernel could overlook a remote partition of type `root`
-# (ccac8e8de99c).
+# Linux 6.1 brought partitions of type `isolated`, and 6.7 those whose parent is no partition
+# ("remote"). Up to 6.10 the kernel could overlook a remote one of type `root` (ccac8e8de99c).
 REMOTE_FIXED = (6, 11, 0)
 # From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
 # `root` (9b496a8bbed9).

@@ -118,10 +118,10 @@ Member = TypeVar("Member")
 def merged(
     masks: Mapping[frozenset[int], list[Member]],
 ) -> list[tuple[frozenset[int], list[Member]]]:
-    """Return disjoint sets of CPUs, each with the members of all masks that it contains.
+    """Unite masks that overlap, and return the disjoint sets with the members of their masks.
 
-    Masks that overlap become one set. The sets are found by union-find (union by size), so that the
-    cost is about that of reading each mask once.
+    The sets are found by union-find (union by size), so that the cost is about that of reading each
+    mask once.
     """
     above: dict[int, int] = {}
     size: dict[int, int] = {}

@@ -31,9 +31,9 @@ SHARD = "shard"
 class Asked:
     """A load: FIFO threads, one per CPU, that sleep and wake up.
 
-    ``rate`` is the wake-ups per second of all threads, if none of them waited. ``pinned``: each
-    thread may run on one CPU only, otherwise on the CPUs of its ``group``. ``push``: RT_PUSH_IPI is
-    on. ``spread``: the CPUs are far apart, otherwise as near as possible.
+    ``rate``: how often per second all threads would wake up if none waited. ``pinned``: each thread
+    may run on one CPU only, otherwise on the CPUs of its ``group``. ``push``: RT_PUSH_IPI is on.
+    ``spread``: the CPUs are far apart, otherwise as near as possible.
     """
 
     kernel: str

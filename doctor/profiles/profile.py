@@ -15,8 +15,8 @@ _CUT = 24
 # Percentages have two decimals. A sum that exceeds 1 by more than this was misread.
 _ROUNDING = 0.01
 _HALF = 0.00005
-# If one process has all samples and at least this share, the profile is not of the whole machine.
-# A name with a number is a process; a name alone is a command, of which many processes may run.
+# If all rows are of one process, and cover at least this share of the samples, the profile is not
+# of the whole machine. A name with a number is a process; one without may be many processes.
 _ALONE = 0.9
 _PROCESS = re.compile(r".*[-: ][0-9]+")
 # If the rows cover less than this share of the samples, the verdict says so.

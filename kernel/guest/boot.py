@@ -326,7 +326,7 @@ def boot(
     """Run a guest until it ends in any way. Keep its log.
 
     Raise a UserError only if the emulator itself fails. Raise KeyboardInterrupt once ``stop`` is
-    set. The thread that received Ctrl-C sets it.
+    set, by the thread that received Ctrl-C.
     """
     arch, emulator = layout.arch, request.emulator
     require(arch.qemu)

@@ -3,7 +3,8 @@
 
 The kernel runs in the emulator. Every access of its code goes to the coherence model of the
 simulated machine, with the topology and the latencies of a machine file. The report has the form of
-the simulator's c2c. For each kernel it adds how often a wake-up found a modified line elsewhere.
+the simulator's c2c. For each kernel it adds how often a wake-up found a line modified in another
+cache.
 """
 
 import re

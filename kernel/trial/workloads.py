@@ -53,8 +53,8 @@ _SLEEP_NS = 1_000_000
 
 
 def _push_walk(cpus: Sequence[Cpu], seconds: int) -> Sequence[str]:
-    # A thread spins on each CPU but two, and one more waits for each pair of them. So no CPU can
-    # take a waiting task, and each sleep of the last thread starts a walk over their queues.
+    # A thread spins on each CPU but two, and another thread waits for each pair of these CPUs. No
+    # CPU can take such a thread, so each sleep of the last thread starts a walk over their queues.
     first, _, *busy = sorted(c.cpu for c in cpus)
     run = f"timeout {seconds + 3} rt-groups"
     pairs = [f"{a}-{b}" for a, b in zip(busy[::2], busy[1::2], strict=False) if b == a + 1]

@@ -97,7 +97,7 @@ def c2c(
 
     The kernels run in the emulator, and a model simulates the machine's caches and latencies. With
     --base B --change C a program runs on both kernels, and the exit status is 4 if a line of C is
-    new or costs more. --compare B,C only says what the change does to the program.
+    new or costs more. With --compare B,C the command only prints the effect on the program.
     """
     from kernel.profile.c2c import C2cRequest, Kernel, built_kernels
     from kernel.profile.c2c import c2c as stage
