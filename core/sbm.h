@@ -15,8 +15,7 @@
  *
  * Context of all functions: any, unless said. Ordering: none, unless said. CPU numbers ("cpu") must
  * be those of possible CPUs; no function checks them. A search touches the lines that its comment
- * names; with a summary, only those of them that the summary calls occupied. Header, tables and
- * plan are read-only.
+ * names; with a summary, only the occupied ones of these. Header, tables and plan are read-only.
  */
 #ifndef SBM_H
 #define SBM_H

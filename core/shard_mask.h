@@ -4,8 +4,8 @@
  * Ordering: none. A mask may change during a read, word by word; the caller owns a resulting mask.
  *
  * On a 32-bit machine a mask's word is in the low half of a u64. A run (struct shard_run) lies in
- * one word: a rotation of the u64 moves its bits to their positions, and the opposite rotation
- * moves them back into the low half.
+ * one word of a mask: a rotation of the u64 moves the run's bits to their positions, and the
+ * opposite rotation moves them back into the low half.
  */
 #ifndef SHARD_MASK_H
 #define SHARD_MASK_H

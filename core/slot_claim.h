@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Claims one slot of a set or several, or only up to a limit, which leaves slots for others. For
- * concurrency, the order of a search, and memory ordering see slot_set.h.
+ * Claims a slot of a set, or several at once, or one below a limit that leaves slots for others.
+ * For concurrency, the order of a search, and memory ordering see slot_set.h.
  */
 #ifndef SLOT_CLAIM_H
 #define SLOT_CLAIM_H

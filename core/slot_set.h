@@ -18,7 +18,7 @@
  *
  * Order of a search: if the CPU's shard has slots, a search begins at this CPU's own slot, and goes
  * on to the other slots of that shard. Then it visits near shards, where callers begin at different
- * slots. Slots that slot_set_grow() added come after all others.
+ * slots. Slots that slot_set_grow() added are searched after all others.
  *
  * Context: any, unless said. Ordering: a full barrier if a slot is claimed, else none; the barrier
  * pairs with slot_put() and slot_put_near(), which release. CPU numbers must be those of possible

@@ -6,9 +6,9 @@
  * port/sim for the simulated machine, against port/user for the host. So prediction and measurement
  * run the same code.
  *
- * Memory that threads share comes from port_alloc(), in separate lines; on the simulated machine an
- * access to it takes time. The state itself may be private memory. Then create() fills it, and each
- * thread later writes only its own part.
+ * Memory that threads share comes from port_alloc(), in separate lines; on the simulated machine
+ * accesses to such memory take time. The state itself may be private memory if create() fills it,
+ * and each thread later writes only its own part.
  *
  * Concurrency of one state:
  *

@@ -2,7 +2,7 @@
 /*
  * Linux's queued spinlock. One word says whether the lock is taken, whether one CPU waits for it
  * directly (pending), and which CPU is the last of a queue. A CPU in the queue spins on its own
- * line. The CPU stops when the one before it has taken the lock and makes it the head of the queue.
+ * line. It stops when the CPU before it, which has taken the lock, makes it the queue's head.
  *
  * Why only one CPU holds the lock: the locked byte changes from 0 to 1 in three ways. A
  * compare-and-swap changes the whole word from 0. Or the pending CPU sets the byte; there is only

@@ -4,8 +4,8 @@
 Bars compare variants by the cost of an operation, Figures by several figures that the experiment
 names. A Curve has a point per number of threads, Pairs have a point per pair of CPUs.
 
-What differs between these kinds is a method here, or an entry of KINDS in tables/results.py, by the
-member ``form``. An entry says what a terminal and a page show of a kind.
+What differs between these kinds is a method here or, for what a terminal and a page show, the entry
+of KINDS in tables/results.py that the member ``form`` selects.
 """
 
 from collections.abc import Sequence

@@ -71,7 +71,7 @@ class ModelError:
     factor: float
 
     def sentence(self, core: str | None = None) -> str:
-        """Return a sentence that says on what predictions were validated, and their error.
+        """Return a sentence on the curves that validated such predictions, and on their error.
 
         ``core`` is the type of core of the machine to be predicted, or None if it is unknown.
         """

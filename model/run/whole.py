@@ -172,8 +172,8 @@ def known_whole() -> tuple[Whole, ...]:
 def whole_validation(recorder: str = "exact") -> dict[str, Any]:
     """Return the validation of whole workloads, as results and pages show it.
 
-    A recorder without predicted pairs has the score of the emulator, whose accesses it records. If
-    it has only a few pairs, its error is at least that of the emulator.
+    A recorder without predicted pairs has the score of the emulator, whose accesses it records. A
+    recorder with only a few pairs has at least the emulator's error.
     """
     mine = next((name for name in (recorder, "emulator") if _mine(known_whole(), name)), None)
     if mine is None:

@@ -12,7 +12,7 @@
  * Between pick and handover accesses of the old owner hit. Between handover and the arrival of the
  * data no core's accesses hit. The next pick waits until the transaction is complete, that is,
  * until the data has arrived and the ordering point has its acknowledgement. A handover needs no
- * event, because its time is known from the pick on: the next access after that time performs the
+ * event: its time is known from the pick on, so the next access after that time performs the
  * handover (coherence_settle()).
  */
 #ifndef SIM_COHERENCE_H

@@ -6,9 +6,9 @@
  *
  * A woken task stays in the cache of the CPU where it ran. The task goes to its waker's cache if
  * the waker is about to sleep or has less load, unless waker and task both wake many others
- * (too_many_partners()). In the chosen cache it takes an idle CPU: the target, its previous CPU,
- * the CPU before that, a CPU of an idle core, or any. The search goes around the LLC from the
- * target. It gives up after the number of CPUs that the last balance of the LLC set.
+ * (too_many_partners()). In the chosen cache it takes the first idle CPU of these: the target, the
+ * task's previous CPU, the CPU before that, one of an idle core, any. The search goes around the
+ * LLC from the target, and visits at most as many CPUs as the last balance of the LLC set.
  */
 #include "fair_rq.h"
 

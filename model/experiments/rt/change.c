@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Changes of a task that may be queued or running. Under the queue's lock the task leaves the queue
- * with its old properties and returns with the new ones, which updates the map and the overload
- * set. Then another task may have to run, or there is room for other tasks. As in Linux the map
- * sees both steps: a running task that changes its level is absent in between.
+ * with its old properties and returns with the new ones, so the map and the overload set change as
+ * well. Then another task may have to run here, or tasks of other CPUs may come. As in Linux the
+ * map sees both steps: a running task that changes its level is absent in between.
  */
 #include "rq.h"
 

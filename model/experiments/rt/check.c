@@ -12,9 +12,10 @@
  *
  * Rule 5 is the purpose of the RT class, but neither Linux nor this copy of its behaviour always
  * follows it. If a push finds that the chosen CPU has just become busy, it does not try another
- * CPU. Of tasks with different affinities it tries only the highest one of a queue. A waiting task
- * whose level rises, but not above that of the running task, is not pushed at all. Such tasks wait
- * for the next pull. So a violation of rule 5 is counted, and aborts only with RT_CHECK_PLACEMENT.
+ * CPU. A push tries only the highest task of a queue, although a lower one may have other CPUs. A
+ * waiting task whose level rises, but not above that of the running task, is not pushed at all.
+ * These tasks wait for the next pull. So a violation of rule 5 is counted, and aborts only with
+ * RT_CHECK_PLACEMENT.
  *
  * The check runs outside simulated time (sim_observe()), and so changes nothing.
  */

@@ -2,8 +2,8 @@
 """Reads topologies, and finds their short form for a machine file.
 
 A machine file may describe a topology by six counts and a numbering rule. To see whether counts and
-rule describe a machine, this file applies the rule and compares the result with the machine. If
-they differ, the file lists the CPUs of each LLC instead.
+rule describe a machine, this file applies the rule, and compares the result with the machine. If
+they differ, the machine file lists the CPUs of each LLC instead.
 """
 
 from __future__ import annotations

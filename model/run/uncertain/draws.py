@@ -3,8 +3,8 @@
 
 Latencies keep their order: a CPU that is farther away is never nearer in a sample. Where ranges
 overlap, the values drawn for these latencies are sorted, and the smallest goes to the nearest.
-Before that, the neighbours limit each range. A range is no lower than the lowest value of a nearer
-latency, and no higher than the highest of a farther one. So every value stays in its range, and a
+Before the draw, the neighbours limit each range: it begins no lower than the range of a nearer
+latency, and ends no higher than that of a farther one. So every value stays in its range, and a
 latency without a range keeps its value.
 """
 
@@ -89,10 +89,10 @@ def ordered_keys(data: Mapping[str, Any]) -> list[str]:
 
 
 def latin_hypercube(count: int, inputs: int, seed: int) -> np.ndarray[Any, Any]:
-    """Return points of the unit cube, a row per sample, one in each slice of each input.
+    """Return points of the unit cube, a row per sample.
 
-    There are ``count`` slices. These are the points of scipy.stats.qmc.LatinHypercube, without its
-    package, which nothing else that draws needs.
+    Each input's range has ``count`` slices, with one point in each. The points equal those of
+    scipy.stats.qmc.LatinHypercube, without that package, which nothing else here needs.
     """
     import numpy as np
 
