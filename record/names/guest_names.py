@@ -3,8 +3,8 @@
 
 The recording contains the names of the kernel's lines and code, which were found in the guest's
 memory when the recording was made. The program's code is named by its virtual addresses. Physical
-addresses identify the memory of programs, because several programs may share it.
-kernel/profile/program.py knows which page frames belong to the one program. They lead to virtual
+addresses identify the memory of programs, because several programs may share it. From
+kernel/profile/program.py come the page frames of the one recorded program, with their virtual
 addresses, which have names.
 """
 

@@ -31,8 +31,8 @@ from record.names.readable import readable
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PAGE = 4096
-# Tenants are mappings that had the same addresses, one after the other (record/program/tenants.h).
-# An address contains the number of its tenant above these bits.
+# Mappings that had the same addresses one after the other are tenants (record/program/tenants.h).
+# Above these bits an address contains the number of its tenant.
 TENANT = 1 << 48
 _SELF = 2304  # bytes of the C library's description of a thread, to which the pointer points
 _OTHER = "llvm-addr2line"

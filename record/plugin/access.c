@@ -7,9 +7,9 @@
  * transfers, one to each CPU. Locked operations always go to the model, because they take time and
  * drain the store buffer on every line.
  *
- * In a program a line is contended only if it is written while it is shared. One thread writes some
- * lines before others only read them, such as the linker's tables, which every call of a library
- * reads.
+ * In a program a line is contended only if it is written while it is shared. Other lines are
+ * written by one thread before all threads only read them, such as the linker's tables, which every
+ * call of a library reads.
  *
  * The table has an entry per page, with the states of the page's lines. A caller that remembers the
  * pointer to these states needs no search for most accesses. All vCPUs share the table. A

@@ -12,11 +12,11 @@
  * an idle CPU whose next item has arrived. If there is none and no more can come, it wakes a held
  * CPU. That happens only in a damaged trace.
  *
- * No CPUs hold each other in a circle. Such a circle would stop its CPUs for as long as another CPU
- * runs, and a thread that waits for them in a loop never stops. Circles are rare: a CPU that
- * resumes is held for the end of a block of instructions that another CPU has begun. Later in that
- * block the other CPU may read what the first one wrote meanwhile. So the access or the resumption
- * that would close a circle is not held.
+ * CPUs never hold each other in a circle, because an access or a resumption that would close a
+ * circle is not held. A circle would stop its CPUs as long as another CPU runs, and that may be for
+ * ever, if its thread waits for them in a loop. Circles are rare: a CPU that resumes is held for
+ * the end of a block that another CPU has begun, and in that block this CPU may read what the first
+ * one wrote.
  *
  * A CPU that resumes takes over the clock of the CPU furthest behind. If all CPUs were idle, it
  * takes the latest of all clocks plus the idle time in the item, which the source knows. If all

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Writes the files of /sys and /proc in which a program finds the simulated machine's topology.
 
-If a file exists below the folder made here, the emulator opens it instead of the host's (its option
--L). The files show only the CPUs that threads may use, with the machine's own numbers, like a
+If a file exists below the folder made here, the emulator (option -L) opens that file instead of the
+host's. The files show only the CPUs that threads may use, with the machine's own numbers, like a
 kernel that has no others.
 """
 

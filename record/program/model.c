@@ -9,10 +9,10 @@
  * not the clocks, would decide which process takes a lock. Why a separate process: a recorded
  * process may end at any time, and none is sure to outlive the others.
  *
- * The model's process prints "ready PATH" when programs may begin; PATH is the shared memory. Its
- * standard input ends with the first program. The recording ends when the window has closed, or at
- * SIGTERM, or when the first program and all others have ended. The process then writes the result
- * (window.c) and, to META, the list of processes.
+ * The model's process prints "ready PATH" when programs may begin; PATH is the shared memory. The
+ * end of its standard input says that the first program has ended. The recording ends when the
+ * window has closed, or at SIGTERM, or when the first program and all others have ended. The
+ * process then writes the result (window.c) and, to META, the list of processes.
  *
  * However a recorded process ends, the model's process releases what that process held: a
  * descriptor of the process signals its end. A process that executes another program reports that

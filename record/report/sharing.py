@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Decides whether CPUs share the bytes of a line, or only the line.
 
-record/plugin/feed_bytes.h says when a transfer is true or false sharing. A set of writing CPUs
-would not suffice: a task that changes threads writes the same bytes from many CPUs.
+record/plugin/feed_bytes.h says when a transfer is true or false sharing. To compare only which CPUs
+write would not suffice: a task that changes threads writes the same bytes from many CPUs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
