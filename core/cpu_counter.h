@@ -15,7 +15,7 @@
  *
  * A sum reads the lines one after the other. It contains all adds that are visible when it begins,
  * and some of the concurrent ones. A sum that runs beside cpu_counter_take() contains at least what
- * was taken. An add returns before other CPUs see it; if that matters, the caller makes it visible.
+ * was taken. An add may return before others see it; if that matters, the caller makes it visible.
  *
  * Ordering: none. Context: any; alloc and free may sleep. CPU numbers must be those of possible
  * CPUs of the plan; no function checks them.

@@ -17,8 +17,8 @@
  *	cpu NUMBER PACKAGE NODE LLC L2 CORE THREAD
  *	tier NAME UNIT COUNT NS GROUP...
  *
- * "schedshard-machine 1" is the first line of the file. The others are in any order, but a tier
- * follows all CPUs. Ids count from 0 without holes. A tier has a group for each of its units.
+ * "schedshard-machine 1" is the first line of the file. The other lines have any order, but tiers
+ * follow all CPUs. Ids count from 0 without holes. A tier has a group for each of its units.
  *
  * Concurrency:
  *

@@ -3,8 +3,8 @@
 
 PYTHONPATH=. .venv/bin/python scripts/trial_predictions.py [MACHINE...]
 
-The script replaces the named machines, or all presets but future ones. Each point has its 90%
-interval, of 20 samples of unknown inputs together with the model's own error for this kind of
+The script replaces the named machines, or all presets but future ones. Each point has a 90%
+interval, from 20 samples of the unknown inputs and from the model's own error for this kind of
 operation. The same program and machine files give the same table on any host.
 """
 

@@ -17,8 +17,7 @@ _WHOLE = 1000  # characters: a first sentence is wrapped and not cut
 class NamedGroup(click.Group):
     """A group that suggests the nearest command, and lists commands by who needs them.
 
-    ``sections`` contains the titles of the list, each with its commands. Without it there is one
-    list.
+    ``sections``: the titles of the lists, each with its commands. Without them there is one list.
     """
 
     def __init__(

@@ -6,7 +6,7 @@
  * vectors point there. A thread that must wait sleeps on the frame's condition. A thread that
  * finishes a row wakes its frame's waiters. A cheap frame after an expensive one catches up and
  * then waits for every row, which causes the wake-ups. A main thread of the normal class takes
- * finished frames in order and starts the next ones. It runs when an RT thread leaves it a CPU.
+ * finished frames in order and starts the next ones. It runs when RT threads leave it a CPU.
  *
  * The work of a row is row_us on average, the only calibrated number. The work varies randomly from
  * frame to frame and from row to row, and is the same in all variants with the same seed.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Defines the reports of `record`, `record replay`, `record show` and `kernel c2c`.
 
-Builders return these types, JSON is written from them, and report_of() reads it back.
+Builders return these types, the JSON is written from them, and report_of() reads it back.
 """
 
 from collections.abc import Sequence

@@ -59,10 +59,10 @@ class Metric:
 class Variant:
     """One layout under test.
 
-    ``published_metrics`` and ``accept_metrics`` are by name of metric. The latter are the largest
-    absolute differences. ``calibrated`` lists metrics on which a parameter was chosen. ``hold``:
-    there is a time between acquire and release, for --hold. ``on_request``: the variant runs only
-    if it is named. ``kind`` is the kind of operation, which selects the model's own error.
+    ``published_metrics`` and ``accept_metrics`` map a metric to its published figure, and to the
+    largest accepted difference. ``calibrated`` lists metrics on which a parameter was chosen.
+    ``hold``: it has a time between acquire and release (--hold). ``on_request``: the variant runs
+    only if it is named. ``kind``: the kind of operation, which selects the model's error.
     """
 
     name: str

@@ -17,8 +17,8 @@
  *
  * line_latency() in ordering_point.c adds the legs up.
  *
- * A leg that crosses packages costs R more. A transfer between packages with its home at one end
- * has two crossings, and R is chosen so that such a transfer takes exactly the latency of the
+ * A leg that crosses packages takes an extra time R. A transfer between packages with its home at
+ * one end has two crossings, and R is such that this transfer takes exactly the latency of the
  * machine file. A transfer between two groups of one package, with its home in another package,
  * also has two crossings (request and snoop). According to published measurements it does cost as
  * much as a transfer between packages.

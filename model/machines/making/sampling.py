@@ -3,8 +3,8 @@
 
 Every class of distance gets about the same number of pairs. The classes are siblings, cores of one
 L2, cores of one LLC, LLCs of one node, nodes of one package, and packages. Inside a class the pairs
-are spread over the machine, and over the distances between ranks: the numbers of the two cores,
-caches or nodes inside their parent. This spread also covers groups of neighbours that the topology
+are spread over the machine, and over the distances between ranks (the rank of a core, cache or node
+is its number inside its parent). This spread also covers groups of neighbours that the topology
 does not name, such as quadrants of a socket. The classes take turns, so that a measurement that
 ends early covers all of them.
 """
