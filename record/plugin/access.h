@@ -31,9 +31,9 @@ static inline bool access_is_locked(uint64_t data)
 #define ACCESS_LINES 64u
 
 /*
- * Which lines are contended, and between which CPUs, for all processes of a recording. @pages: hash
- * table of page + 1; @lines: the states of each page's lines. @homes: report to the model to which
- * node each page belongs.
+ * Says which lines are contended, and between which CPUs, for all processes of a recording. @pages:
+ * hash table of page + 1; @lines: the states of each page's lines. @homes: report to the model to
+ * which node each page belongs.
  */
 struct access_tables {
 	uint64_t *pages;

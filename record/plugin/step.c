@@ -11,11 +11,11 @@
  * a line, the thread waits before the instruction (step_before()), so that it holds no lock
  * meanwhile.
  *
- * A CPU that is ahead sleeps until the model has come to within half a quantum of it. So the host's
- * CPUs are free for those that are behind.
+ * A CPU that waits sleeps until it is at most half a quantum ahead of the model. So the host's CPUs
+ * are free for the CPUs that are behind.
  *
  * The model also sleeps when it has nothing to do. The CPU that it waits for wakes it after half a
- * quantum, or half of what that CPU may be ahead. So the model takes few turns while threads have
+ * quantum, or half of what that CPU may be ahead. So the model wakes up seldom while threads have
  * little to do with each other.
  *
  * The wait is bounded, because the emulator sometimes stops all vCPUs on behalf of one, and the

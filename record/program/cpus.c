@@ -2,10 +2,10 @@
 /*
  * Decides which thread runs on which CPU of the model.
  *
- * A thread gets the CPU with the fewest threads, the first one in the order of the watch file's
- * 'cpu' lines. It keeps the CPU until it ends or is bound to others. Threads of one CPU take turns,
- * also those of different processes. A thread releases the CPU when it waits in the kernel or,
- * after TURN instructions, when another one waits for the CPU.
+ * A thread gets the CPU with the fewest threads; of several, the first in the order of the watch
+ * file's 'cpu' lines. The thread keeps its CPU until it ends or is bound to others. Threads of one
+ * CPU take turns, also those of different processes. A thread releases the CPU when it waits in the
+ * kernel or, after TURN instructions, when another one waits for the CPU.
  *
  * The word that takes a CPU names its holder. So a killed process leaves no CPU without an owner:
  * the model's process releases what a dead one held (bury() in model.c).

@@ -18,8 +18,8 @@
 
 enum protocol {
 	/*
-	 * (where, what, from, to): the library is loaded. The program's word at @where is @what,
-	 * which shows whether its memory can be read. The library's code is from @from to @to.
+	 * (where, what, from, to): the library is loaded. The program's memory can be read if its
+	 * word at @where reads as @what. The library's code is from @from to @to.
 	 */
 	PROTOCOL_HELLO = 1,
 	/* (on): this thread does not execute the program's code, until off. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Keeps a tree of calls in a lock-free hash table, like that of pages.c. An entry contains the
- * index of the call that led to it. If a process is killed while it makes an entry, others make
- * another entry for the same call.
+ * index of the call that led to it. If a process is killed while it makes an entry, other processes
+ * make a second entry for that call.
  */
 #include "sites.h"
 
