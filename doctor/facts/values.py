@@ -9,7 +9,7 @@ from typing import TypeVar
 
 # The largest configuration of the kernel has 8192 CPUs on x86, 4096 elsewhere.
 CPU_LIMIT = 8192
-# CPUs in all distinct lists of one machine: a set takes up to 64 bytes per CPU.
+# At most this many CPUs in all distinct lists of a machine: a set takes up to 64 bytes per CPU.
 _CPUS_IN_ALL = 1_000_000
 _NUMBERS = tuple(range(CPU_LIMIT))
 _RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")

@@ -49,7 +49,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Unread:
-    """An archive that was refused, and the one line that says why."""
+    """An archive that was refused, and the reason in one line."""
 
     file: str
     why: str

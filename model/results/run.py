@@ -164,7 +164,7 @@ class Run(Saved, kw_only=True):
 
     @property
     def form(self) -> str:
-        """The kind of the result, by which other rooms choose how to show it."""
+        """The kind of the result, by which other packages choose how to show the result."""
         return type(self).__name__.lower()
 
     @property

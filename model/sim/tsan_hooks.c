@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Implements by backend.h the functions that code of -fsanitize=thread calls (tsan_abi.h).
+ * The functions that code of -fsanitize=thread calls (tsan_abi.h), which call those of backend.h.
  */
 #include "arena.h"
 #include "backend.h"

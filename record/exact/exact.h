@@ -316,7 +316,7 @@ void futex_interrupt(struct thread *t);
 /** futex_rouse - futex_interrupt() at time @at, for callers that are no threads of the program. */
 void futex_rouse(struct thread *t, uint64_t at);
 
-/** futex_look - wake threads whose words were changed outside of the model. Return: any? */
+/** futex_look - wake threads whose words changed outside of the model. Return: were there any? */
 bool futex_look(void);
 
 /** futex_sleep - wait until a time, picoseconds. May switch. */

@@ -151,7 +151,7 @@ class Memory:
         return by_pc
 
     def instruction(self, pc: int) -> tuple[str, int]:
-        """Return the file and the address in it, which are the same in all its programs."""
+        """Return the file and the address there, equal in all programs that map the file."""
         program, address = self._code(pc)
         module = self.modules(program).at(address)
         return (str(module.path), address - module.bias) if module is not None else ("", pc)

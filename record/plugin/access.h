@@ -61,7 +61,7 @@ int access_begin_large(uint32_t bits);
 int access_writers(void);
 
 /**
- * access_tables, access_attach - the tables of access_begin_large(), for other processes.
+ * access_tables, access_attach - get access_begin_large()'s tables, use them in another process.
  */
 struct access_tables access_tables(void);
 void access_attach(const struct access_tables *t);

@@ -22,7 +22,7 @@ enum protocol {
 	 * word at @where reads as @what. The library's code is from @from to @to.
 	 */
 	PROTOCOL_HELLO = 1,
-	/* (on): this thread does not execute the program's code, until off. */
+	/* (on): with 1, and until a 0 follows, this thread does not execute the program's code. */
 	PROTOCOL_HIDE,
 	/* (number, frames, n): a place that allocates, by its return addresses. */
 	PROTOCOL_SITE,

@@ -27,7 +27,7 @@
 #define SHARED_IMAGES  16383u
 #define SHARED_OBJECTS 16383u
 #define SHARED_NONE    UINT32_MAX
-/* Quanta that a thread may be ahead if it has met no other for long. */
+/* A thread that has met no other for long may be this many quanta ahead. */
 #define SHARED_APART 64u
 
 /* States of the window: one that a program requests of the model's process, and the actual one. */
