@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,11 @@ from doctor.collector.script import SCRIPT
 from doctor.facts.archive import FORMAT
 
 FIFO, RR, DEADLINE, OTHER = 1, 2, 6, 0
+SHELLS = [
+    shell
+    for shell in ("dash", "busybox sh", "bash --posix", "sh")
+    if shutil.which(shell.split()[0]) is not None
+]
 KTHREAD = 0x00200000
 
 

@@ -13,13 +13,19 @@ import pytest
 
 from doctor.collector.script import SCRIPT
 from doctor_cli import call
-from doctor_tree import DEADLINE, KTHREAD, OTHER, RR, Machine, Task, build, collect, collected
+from doctor_tree import (
+    DEADLINE,
+    KTHREAD,
+    OTHER,
+    RR,
+    SHELLS,
+    Machine,
+    Task,
+    build,
+    collect,
+    collected,
+)  # fmt: skip
 
-SHELLS = [
-    shell
-    for shell in ("dash", "busybox sh", "bash --posix", "sh")
-    if shutil.which(shell.split()[0]) is not None
-]
 SECRET = "hunter2"
 
 
@@ -224,7 +230,7 @@ def test_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\npseudonyms() {\n" in outcome.out
 
 
-@pytest.mark.parametrize("shell", ["dash", "busybox sh", "bash --posix"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_a_list_that_ends_with_a_null_byte(tmp_path: Path, shell: str) -> None:
     tree = build(tmp_path / "tree", Machine(cpus=4, llc_cpus=2))
     for cpu, shared in ((0, b"0-1"), (1, b"0-1")):

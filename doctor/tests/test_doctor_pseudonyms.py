@@ -15,7 +15,7 @@ import pytest
 from doctor.collector.script import script_text
 from doctor.facts.archive import read_tar
 from doctor_cli import call
-from doctor_tree import KTHREAD, Machine, Task, build
+from doctor_tree import KTHREAD, SHELLS, Machine, Task, build
 
 Capture = pytest.CaptureFixture[str]
 ROOT = "/sys/fs/cgroup"
@@ -98,7 +98,7 @@ def named(key: str, text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("shell", ["dash", "busybox sh", "bash --posix"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_the_names_stay_on_the_host(tmp_path: Path, shell: str) -> None:
     plain = read_tar(run(tmp_path, "plain.tar"))
     hidden = read_tar(run(tmp_path, "hidden.tar", "-a", shell=shell))

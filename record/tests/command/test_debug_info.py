@@ -130,6 +130,7 @@ def test_accesses_contradict_a_type_that_is_not_theirs(tmp_path: Path) -> None:
         assert not letter.agrees([(0, 8), (8, 8)])
 
 
+@pytest.mark.skipif(shutil.which("clang") is None, reason="no clang here")
 def test_only_units_that_have_the_variable_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
