@@ -77,7 +77,7 @@ def prediction_data(prediction: Prediction) -> dict[str, Any]:
         "cpus_per_group": shape.cpus_per_group,
         "wakeups_per_second": round(shape.rate, 1),
         "pinned": shape.pinned,
-        "spread": shape.spread,
+        "spread": shape.packages > 1,
         "push_ipi": shape.push,
         "samples": prediction.samples,
         "source": prediction.source,

@@ -35,7 +35,7 @@ from doctor.predict.prediction import (
     Range,
     Unpredicted,
     model_error,
-    predicted_row,
+    predicted_rows,
 )
 from doctor.predict.shape import STOCK, Shape, shape_of
 from doctor.predict.stored import by_table
@@ -63,10 +63,11 @@ def _run(requests: Sequence[RunRequest], tick: Ticker = silent) -> list[dict[str
     )
 
 
-def _spots(shape: Shape, push: bool, have: int) -> dict[str, Spot]:
+def _spots(shape: Shape, push: bool, machine: Machine) -> dict[str, Spot]:
     """Return the loads to simulate by variant, no larger than the machine."""
-    made = {}
-    for name, asked in shape.asked(push).items():
+    made, have = {}, cpu_count(machine)
+    package = have / len({place.package for place in machine.places.values()})
+    for name, asked in shape.asked(push, package).items():
         cpus = min(asked.cpus, have)
         group = shape.cpus_per_group if cpus % shape.cpus_per_group == 0 else cpus
         made[name] = Spot(
@@ -111,7 +112,7 @@ class _Study:
 
     def __init__(self, shape: Shape, machine: Machine) -> None:
         self.machine, self.have = machine, cpu_count(machine)
-        self.spots = _spots(shape, shape.push is not False, self.have)
+        self.spots = _spots(shape, shape.push is not False, machine)
         self.level = shape.level
         stock = self.spots.get(STOCK)
         self.sleep = _sleep(stock, machine, self.have) if stock is not None else 0.0
@@ -201,15 +202,14 @@ def predict_on(
         samples = LEAST
         with ticking(f"{LEAST} samples on {name}", LEAST * study.runs) as tick:
             pairs = study.sampled(counted, tick)
-    rows = []
-    for variant in shape.asked(True):
-        kernel = late = Range(0.0, 0.0, 0.0)
-        if variant in pairs:
-            kernel, late = _ranges(pairs[variant], study.spots[variant].rate)
-        rows.append(predicted_row(shape, variant, kernel, late))
+    none = Range(0.0, 0.0, 0.0)
+    figures = {
+        name: _ranges(pairs[name], study.spots[name].rate) if name in pairs else (none, none)
+        for name in shape.asked(True, 1)
+    }
     source = f"simulated now: {typed(f'run {EXPERIMENT}')}"
     return Prediction(
-        name, study.machine.kind, why, shape, source, samples, tuple(rows)
+        name, study.machine.kind, why, shape, source, samples, predicted_rows(shape, figures)
     )  # fmt: skip
 
 

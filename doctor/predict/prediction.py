@@ -7,11 +7,11 @@ CPU had real-time threads. Sharing the lines causes this cost, which includes th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from doctor.predict.rates import validation
-from doctor.predict.shape import PARTITION, PIN, TITLES, Shape
+from doctor.predict.shape import PARTITION, PIN, STOCK, TITLES, Shape
 
 
 def model_error() -> float:
@@ -122,11 +122,19 @@ class Unpredicted:
     why: str
 
 
-def predicted_row(
-    shape: Shape, variant: str, kernel_ns: Range, late_ns: Range | None = None
-) -> Predicted:
-    """Return a variant's figures at the observed rate, from the figures per wake-up."""
+def predicted_rows(
+    shape: Shape, figures: Mapping[str, tuple[Range, Range | None]]
+) -> tuple[Predicted, ...]:
+    """Return each variant's figures at the observed rate, from kernel time and delay per wake-up.
+
+    Wake-ups that partitions do not take along cost as much as before.
+    """
     most = min(shape.busy, shape.cpus / shape.online)
-    return Predicted(
-        variant, kernel_ns.times(shape.rate * 1e-9 / shape.online, most), kernel_ns, late_ns
-    )
+    rows = []
+    for variant, (kernel_ns, late_ns) in figures.items():
+        if variant in (PARTITION, PIN):
+            stay = figures[STOCK][0].times(1 - shape.moved)
+            kernel_ns = total((kernel_ns.times(shape.moved), stay))
+        share = kernel_ns.times(shape.rate * 1e-9 / shape.online, most)
+        rows.append(Predicted(variant, share, kernel_ns, late_ns))
+    return tuple(rows)

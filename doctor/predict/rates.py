@@ -83,6 +83,11 @@ class Rates:
         """Return the name of the machine file."""
         return str(self.row["name"])
 
+    @property
+    def package(self) -> float:
+        """Return the machine's number of CPUs per package."""
+        return float(self.row["cpus"] / self.row["packages"])
+
     def at(self, asked: Asked, speed: float = 1.0, bound: int = 0) -> float:
         """Return the cost as a share of the load's CPUs, if latencies are ``speed`` times as long.
 

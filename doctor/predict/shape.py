@@ -22,6 +22,8 @@ REMEDIES = {
     PIN: "threads pinned to one last-level cache each, and a partition of type root for each",
     SHARD: "a kernel with schedshard's series",
 }
+# Above this share of a machine file's package CPUs are as near as possible.
+_FULL = 0.75
 # Groups with at most this share of the wake-ups can be moved without a change of the cost.
 _LITTLE = 0.05
 TITLES = {STOCK: "as it is", **REMEDIES}
@@ -33,11 +35,12 @@ class Shape:
 
     ``level`` is the highest priority of a thread, and ``levels`` the number of priorities.
     ``online`` counts the machine's CPUs. ``pinned``: most wake-ups are of threads that may run on
-    only one CPU. ``spread``: the groups' CPUs are in more packages than they need.
-    ``group_spread``: one group's CPUs are. ``caches`` counts the last-level caches of all groups.
+    only one CPU. ``packages`` counts the packages of all groups, ``group_packages`` those of the
+    largest group. ``caches`` counts the last-level caches of all groups.
     ``push``: whether RT_PUSH_IPI is on, None if unknown. ``busy`` is the fraction of time in which
     the machine's CPUs were busy, which no cost exceeds. ``joined`` counts the services, guests or
-    containers of the largest group, whose threads share CPUs.
+    containers of the largest group, whose threads share CPUs. ``moved`` is the fraction of the
+    wake-ups that happen inside partitions once these are made.
     """
 
     groups: int
@@ -47,12 +50,13 @@ class Shape:
     rate: float
     online: int
     pinned: bool = False
-    spread: bool = False
-    group_spread: bool = False
+    packages: int = 1
+    group_packages: int = 1
     caches: int = 1
     push: bool | None = True
     busy: float = 1.0
     joined: int = 1
+    moved: float = 1.0
 
     @property
     def cpus(self) -> int:
@@ -66,27 +70,35 @@ class Shape:
         return (
             f"{self.groups} group{'s' if self.groups > 1 else ''} of {self.cpus_per_group} "
             f"CPU{'s' if self.cpus_per_group > 1 else ''}"
-            f"{' in several packages' if self.spread else ''}, "
+            f"{f' in {self.packages} packages' if self.packages > 1 else ''}, "
             f"{self.rate / self.cpus:,.0f} wake-ups per second and CPU"
             f"{', each thread pinned to one CPU' if self.pinned else ''}, RT_PUSH_IPI {push}"
         )
 
-    def asked(self, push: bool) -> dict[str, Asked]:
-        """Return what to ask the model for the current load and for each remedy that applies."""
-        cpus, rate, far = self.cpus, self.rate, self.spread
+    def asked(self, push: bool, package: float) -> dict[str, Asked]:
+        """Return what to ask the model for the current load and for each remedy that applies.
+
+        ``package`` is the number of CPUs per package of the machine file.
+        """
+        cpus, rate, far = self.cpus, self.rate, _far(self.cpus, self.packages, package)
         # Threads of a group of one CPU are pinned in effect.
         pinned = self.pinned or self.cpus_per_group == 1
         made = {STOCK: Asked(STOCK, push, pinned, far, cpus, rate)}
         if self.groups > 1:
             made[PARTITION] = Asked(
-                STOCK, push, pinned, self.group_spread, self.cpus_per_group,
-                rate / self.groups,
+                STOCK, push, pinned, _far(self.cpus_per_group, self.group_packages, package),
+                self.cpus_per_group, rate / self.groups,
             )  # fmt: skip
         elif (cuts := max(self.joined, 1 if pinned else self.caches)) > 1:
             share = ceil(cpus / cuts)
             made[PIN] = Asked(STOCK, push, pinned, False, share, rate * share / cpus)
         made[SHARD] = Asked(SHARD, push, pinned, far, cpus, rate, self.cpus_per_group)
         return made
+
+
+def _far(cpus: int, packages: int, package: float) -> bool:
+    """Whether a host has clearly fewer of these CPUs per package than a machine file could have."""
+    return packages > 1 and cpus / packages < _FULL * min(cpus, package)
 
 
 def _alike(rates: Sequence[float]) -> int:
@@ -124,11 +136,10 @@ def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozen
     return size, frozenset(cpu for cpu, rate in rates.items() if rate >= least)
 
 
-def _far(cpus: frozenset[int], used: int, facts: Facts) -> bool:
-    """Whether CPUs, of which ``used`` run at once, are in more packages than necessary."""
-    packages = Counter(cpu.package for cpu in facts.cpus.values() if cpu.number in facts.online)
-    used_packages = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
-    return len(used_packages) > ceil(used / max(packages.values(), default=1))
+def _packages(cpus: frozenset[int], used: int, facts: Facts) -> int:
+    """Return the number of packages of CPUs, of which ``used`` run at once."""
+    packages = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
+    return max(1, min(len(packages), used))
 
 
 def _busy(facts: Facts) -> float:
@@ -157,6 +168,8 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         joined = max((len(part.places) for part in parts), default=1)
     if not units or rate <= 0:
         return None
+    # Threads that roam wake up outside of partitions; kernel threads cannot even be pinned.
+    inside = rate - load.kernel if roam else sum(group.wakeups for group in apart)
     threads = [thread for group in apart for thread in group.threads if thread.voluntary]
     weights: Counter[int] = Counter()
     one_cpu = 0
@@ -180,7 +193,7 @@ def shape_of(load: DomainLoad, facts: Facts) -> Shape | None:
         of_one = everywhere
     return Shape(
         groups, size, level, min(len(weights), level), rate, len(facts.online),
-        2 * one_cpu > sum(weights.values()), _far(everywhere, groups * size, facts),
-        _far(of_one, size, facts), max(load.llcs, 1), push_ipi(facts).on, _busy(facts),
-        joined,
+        2 * one_cpu > sum(weights.values()), _packages(everywhere, groups * size, facts),
+        _packages(of_one, size, facts), max(load.llcs, 1), push_ipi(facts).on, _busy(facts),
+        joined, min(inside / rate, 1.0),
     )  # fmt: skip

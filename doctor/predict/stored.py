@@ -14,11 +14,10 @@ from doctor.facts.facts import Facts
 from doctor.facts.load import DomainLoad
 from doctor.predict.nearest import Fit, Nearest, nearest
 from doctor.predict.prediction import (
-    Predicted,
     Prediction,
     Range,
     Unpredicted,
-    predicted_row,
+    predicted_rows,
 )
 from doctor.predict.rates import Rates, load_rates
 from doctor.predict.shape import Shape, shape_of
@@ -29,19 +28,19 @@ ANY = "any"
 _LEAST = 1e-7
 
 
-def _row(shape: Shape, variant: str, machines: Iterable[Rates]) -> Predicted:
-    """Return a variant's figures over these machines, and over both values of an unknown push."""
+def _kernel_ns(shape: Shape, variant: str, machines: Iterable[Rates]) -> Range:
+    """Return a variant's time per wake-up, over these machines and both values of unknown push."""
     values, ends = [], []
     for push in (True, False) if shape.push is None else (shape.push,):
-        asked = shape.asked(push)[variant]
         for machine in machines:
+            asked = shape.asked(push, machine.package)[variant]
             values.append(machine.at(asked))
             ends += [values[-1], *machine.bounds(asked)]
     value = values[0]
     if len(values) > 1:
         value = exp(sum(log(max(rate, _LEAST)) for rate in values) / len(values))
     share = Range(value, min(ends), max(max(ends), value))
-    return predicted_row(shape, variant, share.times(asked.cpus / asked.rate * 1e9))
+    return share.times(asked.cpus / asked.rate * 1e9)
 
 
 def stored(facts: Facts, load: DomainLoad) -> Prediction | Unpredicted:
@@ -65,6 +64,7 @@ def faster(prediction: Prediction, times: float) -> Range | None:
 def by_table(shape: Shape, near: Nearest) -> Prediction:
     """Return the prediction on a machine of the table, or on all of them."""
     used = [machine for machine in load_rates() if near.name in (None, machine.name)]
-    rows = tuple(_row(shape, variant, used) for variant in shape.asked(True))
+    figures = {name: (_kernel_ns(shape, name, used), None) for name in shape.asked(True, 1)}
     kind = "estimate" if near.name is None else str(used[0].row["kind"])
-    return Prediction(near.name or ANY, kind, near.why, shape, _SOURCE, None, rows)
+    return Prediction(near.name or ANY, kind, near.why, shape, _SOURCE, None,
+                      predicted_rows(shape, figures))  # fmt: skip

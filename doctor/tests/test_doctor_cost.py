@@ -91,7 +91,7 @@ def test_far_apart_costs_more_than_close_together() -> None:
     near = Shape(4, 8, 50, 1, 300_000.0, 480)
     costs = [
         by_table(shape, Nearest("xeon-480-snc", "")).now.kernel_ns.value
-        for shape in (near, replace(near, spread=True))
+        for shape in (near, replace(near, packages=2))
     ]
     assert costs[0] < costs[1]
 
@@ -242,8 +242,9 @@ def test_one_cache_is_judged(capsys: Capture, tmp_path: Path) -> None:
 def test_little_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
     """0.03 CPU of 64 is not a reason to give up isolation, nor is cyclictest on four CPUs."""
     isolated = Machine(
-        cpus=64, tasks=groups(30_000), isolated="4-15", cmdline="isolcpus=domain,4-15"
-    )
+        cpus=64, node_cpus=32, tasks=groups(30_000), isolated="4-15",
+        cmdline="isolcpus=domain,4-15",
+    )  # fmt: skip
     board = Machine(
         cpus=4, node_cpus=4, llc_cpus=1,
         tasks=[Task(100 + n, "cyclictest", allowed=str(n), voluntary=20_000) for n in range(4)],

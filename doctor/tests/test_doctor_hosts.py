@@ -165,7 +165,7 @@ def test_a_plan_for_each_kind_of_host(capsys: Capture, tmp_path: Path, name: str
     ]
     findings = call(capsys, "doctor", tmp_path / "host.tar", "--json").json["findings"]
     assert [(finding["id"], finding["severity"]) for finding in findings] == [
-        ("rd-isolated" if name == "openshift" else "rd-shared", "medium")
+        ("rd-isolated" if name == "openshift" else "rd-shared", "high")
     ]
 
 

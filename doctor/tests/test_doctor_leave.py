@@ -62,7 +62,8 @@ def test_page_claims_no_more_than_the_verdict(capsys: Capture, tmp_path: Path) -
         ("interrupts", interrupts, r"[\d.]+% \(", "Real-time threads of separate groups share"),
         ("narrow", groups(400_000), r"[\d.]+% \(", r"3 partitions would free [\d.]+ of 16"),
     ):
-        text = page(capsys, tmp_path / name, tar(tmp_path / name, Machine(tasks=tasks)))
+        host = tar(tmp_path / name, Machine(tasks=tasks, node_cpus=16))
+        text = page(capsys, tmp_path / name, host)
         assert re.search(f">{answer}", text), name
         assert re.match(sentence, re.findall("<h2>(.*)</h2>", text)[0]), name
 
@@ -76,8 +77,8 @@ def test_page_of_a_profile(capsys: Capture, tmp_path: Path) -> None:
 def test_nagios(capsys: Capture, tmp_path: Path) -> None:
     cases = {
         "ok": (Machine(tasks=groups(500)), 0, "SCHEDSHARD OK - Nothing found"),
-        "low": (Machine(cpus=64, tasks=groups(400_000)), 0, "SCHEDSHARD OK - "),
-        "medium": (Machine(cpus=32, tasks=groups(400_000)), 1, "SCHEDSHARD WARNING - "),
+        "low": (Machine(cpus=64, node_cpus=64, tasks=groups(400_000)), 0, "SCHEDSHARD OK - "),
+        "medium": (Machine(node_cpus=16, tasks=groups(200_000)), 1, "SCHEDSHARD WARNING - "),
         "high": (Machine(tasks=groups(4_000_000)), 2, "SCHEDSHARD CRITICAL - "),
         "hidden": (Machine(tasks=groups(5), kernel_threads=False), 3, "SCHEDSHARD UNKNOWN - "),
     }
@@ -96,7 +97,7 @@ def test_nagios(capsys: Capture, tmp_path: Path) -> None:
 
 
 def test_a_severity_near_its_limit_stays(capsys: Capture, tmp_path: Path) -> None:
-    host, out = tar(tmp_path, Machine(tasks=groups(4_000_000))), tmp_path / "schedshard.prom"
+    host, out = tar(tmp_path, Machine(tasks=groups(800_000))), tmp_path / "schedshard.prom"
     saved = call(capsys, "doctor", host, "--json").json["findings"][0]["predicted"]["variants"]
     gain = 100 * (saved[0]["share"]["value"] - saved[1]["share"]["value"])
     batch = ("doctor", host, "--batch", "nagios", "--out", out, "--threshold")

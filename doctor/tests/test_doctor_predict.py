@@ -57,7 +57,7 @@ def test_the_shape_that_was_observed() -> None:
     shape = shape_in(big())
     assert (shape.groups, shape.cpus_per_group, shape.level, shape.levels) == (8, 16, 41, 2)
     assert shape.rate == pytest.approx(1_200_000, rel=0.01)
-    assert (shape.pinned, shape.spread, shape.online) == (False, False, 256)
+    assert (shape.pinned, shape.packages, shape.online) == (False, 1, 256)
     values = Spot("stock", True, False, False, shape.cpus, shape.rate).params(20_000)
     assert values["sleep_us"] + values["work_us"] == pytest.approx(128 / 1.2 - 3, abs=1)
     assert values["measured_us"] == pytest.approx(20_000 / 1_200_000 * 1e6, rel=0.01)
@@ -78,12 +78,19 @@ def test_threads_on_one_cpu_each() -> None:
     assert (shape.groups, shape.cpus_per_group, shape.pinned) == (8, 16, True)
 
 
-def test_cpus_in_more_packages_than_they_need() -> None:
+def test_cpus_in_two_packages_of_a_host_smaller_than_the_machine_file() -> None:
+    """What fits into one package of the file, but not of the host, is far apart."""
     tasks = [
-        Task(1000 + n, "rt", allowed=str(n * 16), voluntary=20_000, tgid=1000 + n)
-        for n in range(16)
-    ]
-    assert shape_in(big(tasks=tasks)).spread
+        Task(1000 + n, "rt", allowed=f"{n // 8 * 8}-{n // 8 * 8 + 7}", voluntary=20_000,
+             cgroup=f"/g{n // 8}", tgid=1000 + n // 8)
+        for n in range(64)
+    ]  # fmt: skip
+    shape = shape_in(big(cpus=64, node_cpus=32, tasks=tasks))
+    assert (shape.groups, shape.packages, shape.group_packages) == (8, 2, 1)
+    assert "8 groups of 8 CPUs in 2 packages, " in shape.words
+    far = {size: shape.asked(True, size) for size in (32, 128)}
+    assert [far[size]["stock"].spread for size in far] == [False, True]
+    assert not any(asked["partition"].spread for asked in far.values())
 
 
 def interrupts(rates: dict[int, int]) -> list[Task]:
@@ -111,7 +118,7 @@ def test_kernel_threads_on_few_cpus() -> None:
     assert {name: shape.cpus for name, shape in shapes.items()} == {
         "one": 1, "three": 3, "idle": 8, "all": 256,
     }  # fmt: skip
-    assert not any(shape.spread or shape.group_spread for shape in shapes.values())
+    assert [shape.packages for shape in shapes.values()] == [1, 1, 1, 2]
     assert shapes["one"].words.startswith("1 group of 1 CPU, ")
     both = big(tasks=[*big().tasks, *interrupts(rates["all"])])
     assert shape_in(both).cpus in range(240, 257)
@@ -179,7 +186,7 @@ def drawn(number: int) -> tuple[Shape, str]:
     rate = min(10 ** dice.uniform(1, 4.5) * cpus, 4e6)
     return Shape(
         groups, size, dice.choice((1, 50, 90, 99)), 1, rate, have, pinned=dice.random() < 0.25,
-        spread=dice.random() < 0.3 and surface.row["packages"] > 1 and cpus < have / 2,
+        packages=surface.row["packages"] if dice.random() < 0.3 and cpus < have / 2 else 1,
         push=dice.random() < 0.5,
     ), surface.name  # fmt: skip
 

@@ -67,7 +67,7 @@ def partitions(kind: str) -> dict[str, dict[str, str]]:
 
 
 def test_pinned_groups_on_one_root_domain(capsys: Capture, tmp_path: Path) -> None:
-    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000))))
+    outcome = judged(capsys, tar(tmp_path, Machine(tasks=groups(4_000_000), node_cpus=16)))
     assert outcome.status == 4
     assert ids(outcome) == [("rd-shared", "high")]
     [finding] = outcome.json["findings"]
