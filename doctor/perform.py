@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # --predict simulates only loads that cost at least this by the stored table.
 _NEGLIGIBLE = 1e-5
+# A plan that saves a smaller part of what partitions could save is said to do so.
+_MOST_OF = 0.8
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,11 @@ def _plan(verdict: Verdict) -> Plan | str:
             if "--plan" in finding.command:
                 finding.remedy += f" No plan is possible now: {plan.rstrip('.')}."
                 finding.command = typed("doctor collect > collect.sh")
+    elif plan.gain < _MOST_OF * verdict.saved:
+        part = f"{plan.gain / verdict.saved:.0%} of what partitions could save"
+        for finding in verdict.findings:
+            if "--plan" in finding.command:
+                finding.remedy += f" The plan saves {part}, and says what prevents more."
     return plan
 
 

@@ -80,9 +80,10 @@ class Group:
 
     ``cgroups``: those of its threads, except cgroups that have hardly any of its wake-ups.
 
-    Two kinds of threads would connect all groups: kernel threads outside of one group, and threads
-    that may run on all CPUs of the root domain. Both go into a separate group that ``roams``. If
-    all threads may run on all CPUs, those that are not kernel threads form an ordinary group.
+    Some threads would connect groups: kernel threads outside of one group, threads that may run on
+    all CPUs of the root domain, and threads beyond one group that hardly ever wake up. These go
+    into a separate group that ``roams``. If all threads may run on all CPUs, those that are not
+    kernel threads form an ordinary group.
     """
 
     cpus: frozenset[int]
@@ -133,9 +134,9 @@ def place_of(cgroup: str, facts: Facts) -> str:
 
 
 def _near(cpu: Cpu, facts: Facts) -> frozenset[int] | None:
-    """Return the CPUs of a CPU's last-level cache; of its node if only one core has the cache."""
+    """Return the CPUs of a CPU's last-level cache, or of its node if at most one core has one."""
     node = facts.nodes.get(-1 if cpu.node is None else cpu.node)
-    return node if node and cpu.llc and len(cpu.llc) <= _CORE else cpu.llc
+    return node if node and len(cpu.llc or ()) <= _CORE else cpu.llc
 
 
 def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) -> set[object]:
@@ -147,7 +148,7 @@ def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) ->
             keys.add(place)
             continue
         caches = {_near(facts.cpus[cpu], facts) for cpu in group.cpus if cpu in facts.cpus}
-        keys |= {(place, cache or group.cpus) for cache in caches or {None}}
+        keys |= {(place, cache) for cache in caches or {None}}
     return keys
 
 
@@ -274,6 +275,20 @@ def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: boo
     return Group(mask, tuple(members), rate, tuple(names), roams)
 
 
+def _links(by_mask: dict[frozenset[int], list[Thread]], facts: Facts) -> list[frozenset[int]]:
+    """Return the masks beyond one group, if their threads hardly ever wake up for so many CPUs."""
+    rates = {mask: _waking(members, facts) / len(mask) for mask, members in by_mask.items()}
+    rare = []
+    for held, masks in merged({mask: [mask] for mask in by_mask}):
+        least = _RARE * sum(rates[mask] * len(mask) for mask in masks) / len(held)
+        sets = merged({mask: [mask] for mask in masks if rates[mask] >= least})
+        place = {cpu: number for number, (own, _) in enumerate(sets, 1) for cpu in own}
+        for mask in masks:
+            over = {place.get(cpu, 0) for cpu in mask}
+            rare += [mask] if rates[mask] < least and len(over) > 1 else []
+    return rare
+
+
 def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[Group]:
     by_mask: dict[frozenset[int], list[Thread]] = {}
     kernel = []
@@ -287,6 +302,8 @@ def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[G
         else:
             by_mask.setdefault(mask or cpus, []).append(thread)
     roaming = by_mask.pop(cpus, []) if len(by_mask) > 1 else []
+    for mask in _links(by_mask, facts):
+        roaming += by_mask.pop(mask)
     sets = merged(by_mask)
     place = {cpu: number for number, (mask, _) in enumerate(sets) for cpu in mask}
     bound: dict[int, list[Thread]] = {}

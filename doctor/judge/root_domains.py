@@ -7,12 +7,13 @@ not a finding, and neither is a gain that only another kernel brings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Union
 
 from common.paths import typed
-from doctor.facts.facts import Facts
-from doctor.facts.load import DomainLoad, Part
+from doctor.facts.facts import Facts, Thread
+from doctor.facts.load import DomainLoad, Part, unit_of
 from doctor.judge.finding import Evidence, Finding, count_of, per_second
 from doctor.judge.predictions import percent, share_words
 from doctor.judge.severity import Policy, of_gain
@@ -32,6 +33,8 @@ Cost = Union[Prediction, Unpredicted]
 
 # A remedy has to save this many CPUs, because a partition itself costs more.
 LEAST_CPUS = 0.05
+# Threads that roam are named if they make at least this share of the wake-ups.
+_ROAMING = 0.01
 # An interval whose ends differ by more than this factor does not show what sharing costs.
 _WIDE = 10.0
 _MEASURE = (
@@ -92,26 +95,79 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
     return evidence
 
 
+# What helps against wake-ups of kernel threads, by the threads' names without a CPU.
+_KERNEL = {
+    "irq": (
+        "threads irq/N, which run interrupts. Keep the interrupts of one device inside one "
+        "last-level cache, and coalesce them.",
+        "grep . /proc/irq/*/smp_affinity_list",
+    ),
+    "ktimers": (
+        "threads ktimers/N, which on PREEMPT_RT run the timers of ordinary threads. Find out who "
+        "starts these timers, and let it sleep longer, or on fewer CPUs.",
+        "perf record -a -e timer:hrtimer_start,timer:timer_start -- sleep 1",
+    ),
+}
+
+
+def _names(threads: Iterable[Thread], kernel: bool = False) -> list[str]:
+    """Return the cgroups of threads, or the names of threads outside, most wake-ups first."""
+    slept: Counter[str] = Counter()
+    for thread in threads:
+        name = thread.comm if thread.cgroup in (None, "/") else unit_of(thread.cgroup or "")
+        name = thread.comm.partition("/")[0] if kernel else name
+        slept[name] += thread.voluntary or 0 if thread.kernel == kernel else 0
+    return [name for name, count in slept.most_common() if count]
+
+
+def _kernel(load: DomainLoad) -> tuple[str, str]:
+    """Return what helps if most wake-ups are of kernel threads that roam, and a command."""
+    free = (thread for group in load.groups if group.roams for thread in group.threads)
+    name = _names(free, kernel=True)[0]
+    wakers = f"kernel threads {name}. Find out what wakes them, and let it do so less often."
+    words, command = _KERNEL.get(name, (wakers, "perf record -a -e sched:sched_waking -- sleep 1"))
+    return f"Most of these wake-ups are of {words}", command
+
+
+def widest(load: DomainLoad) -> list[str]:
+    """Return the cgroups, or the names, of users' threads that may run on the most CPUs."""
+    sizes: dict[int, list[Thread]] = {}
+    for thread in (thread for group in load.groups for thread in group.threads):
+        if thread.voluntary and not thread.kernel:
+            cpus = load.domain.cpus & (thread.allowed or load.domain.cpus)
+            sizes.setdefault(len(cpus), []).append(thread)
+    return _names(sizes[max(sizes)])[:3] if sizes else []
+
+
+def roaming(load: DomainLoad) -> str:
+    """Return which threads weaken partitions, and what helps, or "" if they hardly wake up."""
+    free = [group for group in load.groups if group.roams]
+    rate = sum(group.wakeups for group in free) - load.kernel
+    if rate < _ROAMING * load.wakeups or not free:
+        return ""
+    how = "pin them to CPUs of one group (taskset; systemd: CPUAffinity=)"
+    return (
+        f"Threads of {', '.join(_names(free[0].threads)[:3])} may run on CPUs of several groups: "
+        f"partitions take along their {per_second(rate)} wake-ups per second only if you "
+        f"{'start them inside of a partition' if load.deadline else how}"
+    )
+
+
 def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) -> None:
     """Replace the catalogue's remedy and command where something else helps."""
     command = finding.entry.command
     group = "cpuset" if facts.cpusets.version == 1 else "partition of type root"
     if load.kernel > load.wakeups / 2:
-        finding.remedy = (
-            "Most of these wake-ups are of kernel threads, which with PREEMPT_RT run interrupts. "
-            "Keep the interrupts of one device inside one last-level cache, and coalesce them."
-        )
-        finding.command = "grep . /proc/irq/*/smp_affinity_list"
+        finding.remedy, finding.command = _kernel(load)
     elif cost.row(PARTITION) is None:
+        names = widest(load)
+        who = f"Threads of {', '.join(names)}" if names else "These threads"
         finding.remedy = (
-            "These threads may run on the same CPUs, so that partitions would divide nothing. Pin "
-            "them in groups first, each inside one last-level cache; then give each group a "
-            f"{group}."
+            f"{who} may run on the same CPUs, so that partitions would divide nothing. Pin them in "
+            f"groups first, each inside one last-level cache; then give each group a {group}."
         )
-        places = max(load.parts, key=lambda part: part.wakeups).places if load.parts else ()
-        if len(places) > 1:
-            shared = f"Threads of {', '.join(places[:3])} share CPUs"
-            finding.remedy = f"{shared}: give each its own CPUs first, and then a {group}."
+        if len(names) > 1:
+            finding.remedy = f"{who} share CPUs: give each its own CPUs first, and then a {group}."
         finding.command = "taskset -cp LIST PID"
         if load.deadline:
             # The kernel answers sched_setaffinity() of a deadline thread with EBUSY.
@@ -124,11 +180,11 @@ def _remedy(facts: Facts, load: DomainLoad, cost: Prediction, finding: Finding) 
     elif (other := no_partitions(facts)) is not None:
         finding.remedy, finding.command = other
     elif facts.cpusets.version == 1:
-        finding.remedy = (
-            f"{V1} CPUs of isolcpus=domain cannot be in such a cpuset: remove these CPUs from that "
-            "option."
-        )
-        finding.command = V1_COMMAND
+        finding.remedy, finding.command = V1, V1_COMMAND
+        if facts.boot_isolated:
+            finding.remedy += " Such a cpuset takes no CPU of isolcpus=domain."
+    if cost.row(PARTITION) is not None and (others := roaming(load)):
+        finding.remedy += f" {others}."
     if facts.cpusets.part:
         finding.remedy += (
             " This was collected inside a container, where no partition can be made. Run the "

@@ -22,6 +22,7 @@ _SCOPE_SINCE = (6, 6, 0)
 _PARTITION = "cpuset.cpus.partition"
 _PARTITIONS_SINCE = (5, 0, 0)
 _EXCLUSIVE = (6, 7, 0)
+_CHILDREN = (6, 1, 0)
 # Kinds of cgroups whose place in the tree a manager decides.
 _MANAGED = {"pod", "proxmox", "job"}
 V1 = (
@@ -86,11 +87,16 @@ def overlooked(path: str, facts: Facts) -> bool:
 
 def too_deep(path: str, facts: Facts) -> str:
     """Return why a cgroup cannot be a partition of a kernel before 6.7, or ""."""
+    if facts.version < _CHILDREN and any(facts.cpusets.inside(path)):
+        return (
+            f"before Linux 6.1 the kernel makes no partition of {cut_ids(path)}, because cgroups "
+            "below have cpusets: write -cpuset to its cgroup.subtree_control first"
+        )
     if has_exclusive(facts) or not overlooked(path, facts):
         return ""
     own = (
-        "start it in a slice of its own below the root (systemd: Slice=; docker, podman: "
-        "--cgroup-parent; libvirt: <resource>), or "
+        "start it in a slice of its own below the root (systemd: Slice=, with AllowedCPUs= of that "
+        "slice; docker, podman: --cgroup-parent; libvirt: <resource>), or "
     )
     return (
         "this kernel has no cpuset.cpus.exclusive (Linux 6.7), so a partition must lie directly "

@@ -24,7 +24,7 @@ from doctor.facts.load import Part, auxiliary, kind_of, unit_of
 from doctor.facts.values import clean, cpu_list
 from doctor.judge.finding import count_of
 from doctor.judge.predictions import percent, share_words
-from doctor.judge.root_domains import barred, wide_words
+from doctor.judge.root_domains import barred, roaming, wide_words, widest
 from doctor.judge.verdict import Verdict
 from doctor.known import offers
 from doctor.plan.apply import EMULATOR, FORMAT, MOST
@@ -86,11 +86,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """The rows, and the reasons why other parts get no partition."""
+    """The rows, the reasons why other parts get no partition, and the saved share of CPU time."""
 
     rows: tuple[Row, ...]
     left: tuple[str, ...]
     rest: frozenset[int]
+    gain: float
 
 
 def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = None) -> Row | str:
@@ -285,11 +286,12 @@ def make_plan(verdict: Verdict) -> Plan | str:
     if not costly:
         why = barred(facts, verdict.loads, verdict.costs)
         return why or "no partition is known to save enough"
-    busy = {load.domain.cpus for load in verdict.loads if load.kernel > load.wakeups / 2}
-    if not hot and all(cpus in busy for cpus, _ in costly):
+    loads = [load for load in verdict.loads if load.domain.cpus in (hot or dict(costly))]
+    if not hot and all(load.kernel > load.wakeups / 2 for load in loads):
         return "most of these wake-ups are of kernel threads, which no partition of a cgroup takes"
     if not hot:
-        return "the threads may run on the same CPUs: pin them in groups first, and collect again"
+        who = ", ".join(map(_shown, widest(loads[0]))) or "these programs"
+        return f"threads of {who} may run on the same CPUs: pin them in groups, and collect again"
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
@@ -298,12 +300,13 @@ def make_plan(verdict: Verdict) -> Plan | str:
         return "the whole tree of cgroups was not seen: collect on the host itself"
     if other := offers.no_partitions(facts):
         return other[0]
-    parts = [part for load in verdict.loads if load.domain.cpus in hot for part in load.parts]
+    parts = [part for load in loads for part in load.parts]
     most = max((part.wakeups for part in parts), default=0.0)
     parts = [part for part in parts if part.cpus and part.wakeups >= max(_LITTLE * most, 1.0)]
     if len(parts) > MOST:
         return f"{len(parts):,} partitions are more than a person can review ({MOST})"
     rows, left = _rows(parts, facts)
+    left += filter(None, (clean(roaming(load)) for load in loads))
     free = facts.online - frozenset[int]().union(
         *(held.claimed for held in facts.cpusets.sets.values()
           if held.path != "/" and (held.root_partition or held.isolated_partition))
@@ -323,7 +326,13 @@ def make_plan(verdict: Verdict) -> Plan | str:
             rest |= least.cpus & free
     if not rows:
         return left[0] if left else "no real-time threads are in groups of CPUs"
-    return Plan(tuple(rows), tuple(left), rest)
+    taken = frozenset[int]().union(*(row.cpus for row in rows))
+    gain = 0.0
+    for load, cost in zip(verdict.loads, verdict.costs):
+        if load in loads and isinstance(cost, Prediction):
+            inside = sum(part.wakeups for part in load.parts if part.cpus <= taken)
+            gain += cost.saved * inside / sum(part.wakeups for part in load.parts)
+    return Plan(tuple(rows), tuple(left), rest, gain)
 
 
 def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
@@ -469,7 +478,7 @@ def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
     doubled = total(cost_later for cost_later in later if cost_later is not None)
     now, twice = (wide_words(cost) or share_words(cost) for cost in (verdict.cost, doubled))
     taken = frozenset[int]().union(*(row.cpus for row in plan.rows))
-    gain = f"up to {percent(verdict.saved)}, {verdict.saved * count:.1f} of {count} CPUs"
+    gain = f"up to {percent(plan.gain)}, {plan.gain * count:.1f} of {count} CPUs"
     if wide_words(verdict.cost):
         gain = "cannot tell how much"
     return [

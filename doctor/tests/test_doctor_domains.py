@@ -229,12 +229,13 @@ def test_load_of_each_domain() -> None:
     assert len(isolated.apart) == 2
 
 
-def test_who_may_run_everywhere_ties_no_groups_together() -> None:
+def test_who_may_run_everywhere_or_hardly_runs_ties_no_groups_together() -> None:
     threads = (
         thread(1, "0-3", 10),
         thread(2, "8-11", 30),
         thread(3, "0-15", 2, kernel=True),
         thread(4, "0-15", 4),
+        thread(5, "2-9", 0),
     )
     machine = replace(facts(0), threads=threads)
     [load] = domain_loads(machine, root_domains(machine))
@@ -242,6 +243,6 @@ def test_who_may_run_everywhere_ties_no_groups_together() -> None:
     assert [group.wakeups for group in load.groups if group.roams] == [3.0]
     assert load.wakeups == 23.0
     assert load.llcs == 2
-    alone = replace(machine, threads=threads[3:])
+    alone = replace(machine, threads=threads[3:4])
     [load] = domain_loads(alone, root_domains(alone))
     assert [len(group.cpus) for group in load.apart] == [16]

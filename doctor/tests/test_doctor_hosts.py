@@ -200,10 +200,18 @@ def test_pods_of_a_kernel_without_remote_partitions(capsys: Capture, tmp_path: P
         assert outcome.out.startswith("No remedy found") == (status == 0)
 
 
+def test_a_slice_with_cpusets_inside_before_linux_6_1(capsys: Capture, tmp_path: Path) -> None:
+    inner = {f"{ROOT}/rt{n}.slice/a.service": {"cpuset.cpus": ""} for n in range(1, 8)}
+    for release, words in (("6.0.9", "before Linux 6.1 the kernel makes no"), ("6.1.9", "wrote ")):
+        machine = replace(old(), release=release)
+        machine = replace(machine, cgroups={**(machine.cgroups or {}), **inner})
+        assert words in planned(capsys, tmp_path / release, machine)[1]
+
+
 def test_threads_that_are_not_pinned_get_no_plan(capsys: Capture, tmp_path: Path) -> None:
     tasks = [replace(task, allowed="8-39") for task in pinned("/a.service", range(8, 40), 40_000)]
     page, message = planned(capsys, tmp_path, host(tree("member", {}, "0-63"), tasks))
-    assert (page, message.startswith("no plan: the threads may run on the same")) == ("", True)
+    assert (page, message.startswith("no plan: threads of /a.service may run on the")) == ("", True)
     assert "taskset" in call(capsys, "doctor", tmp_path / "host.tar").out
     two = [f"/docker/{n}{ID[1:]}" for n in (1, 2)]
     tasks = pinned(two[0], range(4, 20), 80_000)

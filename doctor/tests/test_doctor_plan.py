@@ -63,6 +63,9 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
         assert words in page
     cores = planned(capsys, tmp_path / "cores", replace(services(3), llc_cpus=1))[0]
     assert cores.count("\np system") == 3
+    unknown = tuple(f"sys/devices/system/cpu/cpu{cpu}/cache" for cpu in range(16))
+    page = planned(capsys, tmp_path / "none", replace(services(3), hidden=unknown))[0]
+    assert page.count("\np system") == 3
 
 
 def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
@@ -132,6 +135,8 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     page, _ = planned(capsys, tmp_path / "full", Machine(tasks=tasks_of(places)))
     assert page.count("\nvirsh emulatorpin") == 2
     assert "none is free" in page
+    finding = call(capsys, "doctor", tmp_path / "full/host.tar", "--json").json["findings"][0]
+    assert "The plan saves 67% of what partitions could" in finding["remedy"]
 
 
 def test_a_cgroup_that_would_lose_its_last_cpu(capsys: Capture, tmp_path: Path) -> None:

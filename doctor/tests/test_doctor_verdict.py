@@ -191,22 +191,35 @@ def test_deadline_threads_are_never_pinned(capsys: Capture, tmp_path: Path) -> N
 
 
 def test_threads_that_may_run_everywhere(capsys: Capture, tmp_path: Path) -> None:
-    tasks = [Task(100 + n, "rt", voluntary=800_000) for n in range(10)]
+    tasks = [Task(900 + n, "rt", voluntary=800_000) for n in range(10)]
     outcome = judged(capsys, tar(tmp_path, Machine(tasks=tasks)))
     assert ids(outcome) == [("rd-shared", "high")]
-    assert outcome.json["findings"][0]["remedy"].startswith("These threads may run on the same")
+    assert outcome.json["findings"][0]["remedy"].startswith("Threads of rt may run on the same")
+    shares = []
+    for name, more in (("some", tasks[:1]), ("alone", [])):
+        archive = tar(tmp_path / name, Machine(tasks=[*groups(1_200_000), *more]))
+        [finding] = judged(capsys, archive).json["findings"]
+        shares.append([row["share"]["value"] for row in finding["predicted"]["variants"][:2]])
+        assert ("Threads of rt may run on CPUs of several" in finding["remedy"]) == bool(more)
+    # Partitions leave these threads where they are.
+    assert shares[0][1] > 0.2 * shares[0][0] > 3 * shares[1][1]
 
 
-def test_interrupt_threads(capsys: Capture, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("irq", "grep . /proc/irq/*/smp_affinity_list"), ("ktimers", "timer:"), ("rcuc", "waking")],
+)
+def test_kernel_threads(capsys: Capture, tmp_path: Path, name: str, command: str) -> None:
     tasks = [
-        Task(100 + n, f"irq/{n}-eth0", allowed=str(n), flags=KTHREAD, voluntary=1_000_000)
+        Task(100 + n, f"{name}/{n}", allowed=str(n), flags=KTHREAD, voluntary=1_000_000)
         for n in range(10)
     ]
     host = tar(tmp_path, Machine(tasks=tasks))
     assert "kernel threads, which" in call(capsys, "doctor", host, "--plan", tmp_path / "p").err
     outcome = judged(capsys, host)
     assert ids(outcome) == [("rd-shared", "high")]
-    assert outcome.json["findings"][0]["command"] == "grep . /proc/irq/*/smp_affinity_list"
+    [finding] = outcome.json["findings"]
+    assert (command in finding["command"], f"threads {name}" in finding["remedy"]) == (True, True)
     assert outcome.json["root_domains"][0]["kernel_wakeups_per_second"] == 5_000_000
 
 

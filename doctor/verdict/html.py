@@ -76,7 +76,7 @@ def _machine_section(verdict: Verdict, sentence: str, plan: Plan | str) -> Secti
     if facts is None:
         kinds = ", ".join(f"{profile.kind} ({profile.source})" for profile in verdict.profiles)
         return Section("machine", "What was judged", f"{kinds}; no machine")
-    section = Section("machine", sentence, "")
+    section = Section("machine", sentence, "" if verdict.findings else verdict.sentence)
     section.machine = picture(verdict, facts, plan)
     title = f"Root domains by Linux {facts.release}'s rules, observed for {facts.seconds:.1f} s"
     section.parts.append(domains_sheet(verdict, title))
@@ -112,7 +112,8 @@ def _sentence(verdict: Verdict, plan: Plan | str) -> str:
     if verdict.status == CANNOT_TELL:
         return "Whether anything is lost is not known: the notes below say why."
     if not verdict.findings:
-        return "Nothing was found to do."
+        none = verdict.sentence.startswith("No remedy")
+        return "No remedy was found." if none else "Nothing was found to do."
     first = verdict.findings[0]
     if verdict.facts is None or first.predicted is None or not verdict.saved:
         return f"{first.entry.title}."
@@ -122,7 +123,7 @@ def _sentence(verdict: Verdict, plan: Plan | str) -> str:
     many = count_of(len(plan.rows), "partition")
     if wide_words(verdict.cost):
         return f"{many} would free CPU time, but rates alone cannot tell how much."
-    return f"{many} would free {verdict.saved * cpus:.1f} of {cpus} CPUs (predicted)."
+    return f"{many} would free {plan.gain * cpus:.1f} of {cpus} CPUs (predicted)."
 
 
 def _lead(verdict: Verdict, sentence: str) -> Lead:
