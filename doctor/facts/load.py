@@ -139,12 +139,19 @@ def _near(cpu: Cpu, facts: Facts) -> frozenset[int] | None:
     return node if node and len(cpu.llc or ()) <= _CORE else cpu.llc
 
 
-def _keys(group: Group, places: Mapping[str, str], facts: Facts, alone: bool) -> set[object]:
-    """Return what joins groups: a cgroup, with a last-level cache if the cgroup can be split."""
+def _fits(cpus: set[int], facts: Facts) -> bool:
+    """Whether CPUs are in one package, and no more than one of their last-level caches has."""
+    known = [facts.cpus[cpu] for cpu in cpus if cpu in facts.cpus]
+    most = max((len(_near(cpu, facts) or ()) for cpu in known), default=0)
+    return len({cpu.package for cpu in known}) == 1 and len(cpus) <= most
+
+
+def _keys(group: Group, places: Mapping[str, str], facts: Facts, cut: set[str]) -> set[object]:
+    """Return what joins groups: a cgroup, with a last-level cache if the cgroup is to be cut."""
     keys: set[object] = set()
     own = {places[name] for name in group.cgroups} or {"/"}
     for place in own:
-        if len(own) > 1 or not (alone or kind_of(place) in ("service", "other")):
+        if len(own) > 1 or place not in cut:
             keys.add(place)
             continue
         caches = {_near(facts.cpus[cpu], facts) for cpu in group.cpus if cpu in facts.cpus}
@@ -156,9 +163,10 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
     """Return the groups by the partitions that they may have.
 
     All groups of one guest, container, pod or job get one partition, because a manager rules its
-    cgroup. Those of a service get one per last-level cache, because cpuset is a threaded
-    controller, and so do those of a container that alone has such threads. Emulators of several
-    guests on the same CPUs do not join these guests, because libvirt can pin them elsewhere.
+    cgroup. Those of a service with more CPUs than a last-level cache, or in two packages, get one
+    per cache, because cpuset is a threaded controller. So do those of a container that alone has
+    such threads. Emulators of several guests on the same CPUs do not join these guests, because
+    libvirt can pin them elsewhere.
     """
     held = list(groups)
     places = {name: place_of(name, facts) for group in held for name in group.cgroups}
@@ -171,7 +179,15 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
     for group in held:
         rates.update({places[name]: round(group.wakeups) for name in group.cgroups})
     units = [place for place, rate in rates.items() if rate > _RARE * sum(rates.values())]
-    alone = len(units) == 1 and kind_of(min(units)) in ("container", "pod")
+    alone = units if len(units) == 1 and kind_of(min(units)) in ("container", "pod") else []
+    spans: dict[str, set[int]] = {}
+    for group in held:
+        for place in {places[name] for name in group.cgroups} or {"/"}:
+            spans.setdefault(place, set()).update(group.cpus)
+    cut = {
+        place for place, cpus in spans.items()
+        if (place in alone or kind_of(place) in ("service", "other")) and not _fits(cpus, facts)
+    }  # fmt: skip
     above = list(range(len(held)))
 
     def top(index: int) -> int:
@@ -181,7 +197,7 @@ def parts_of(groups: Iterable[Group], facts: Facts) -> list[Part]:
 
     first: dict[object, int] = {}
     for index, group in enumerate(held):
-        for key in _keys(group, places, facts, alone):
+        for key in _keys(group, places, facts, cut):
             above[top(index)] = top(first.setdefault(key, index))
     together: dict[int, list[Group]] = {}
     for index, group in enumerate(held):

@@ -199,6 +199,7 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
         and not (thread.kernel or auxiliary(thread.cgroup or ""))
     )  # fmt: skip
     free = facts.online - frozenset[int]().union(*(part.cpus for part in parts), *alone)
+    ordinary = facts.online - facts.boot_isolated
     emulators = {}
     for index, part in enumerate(parts):
         if not _vm(part.places[0]) or part.split or len(part.places) > 1:
@@ -206,7 +207,11 @@ def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
         above = offers.base_of(part.places[0], facts)
         inside = free & (facts.cpusets.sets[above].claimed if above else free)
         known = [facts.cpus[cpu] for cpu in part.cpus if cpu in facts.cpus]
-        node = [cpu for cpu in inside if facts.cpus[cpu].node in {own.node for own in known}]
+        nodes = {own.node for own in known}
+        # On free CPUs of isolcpus something may poll, as nobody else is to run there.
+        if any(cpu.node in nodes for cpu in facts.cpus.values() if cpu.number in ordinary):
+            inside &= ordinary
+        node = [cpu for cpu in inside if facts.cpus[cpu].node in nodes]
         cache = [cpu for cpu in node if facts.cpus[cpu].llc in {own.llc for own in known}]
         if len(inside) > _STAY:
             far = {cpu: min(abs(cpu - own) for own in part.cpus) for cpu in cache or node or inside}
@@ -238,7 +243,8 @@ def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
     places = [*sorted(facts.llcs, key=min), *(row.cpus for row in rows)]
     rates = {
         cpus: sum(row.wakeups for row in rows if row.cpus & cpus)
-        for cpus in places if not all(row.cpus & cpus for row in rows)
+        for cpus in places
+        if cpus - facts.boot_isolated and not all(row.cpus & cpus for row in rows)
     }  # fmt: skip
     return min(rates, key=lambda cpus: rates[cpus], default=facts.online)
 
@@ -291,7 +297,10 @@ def make_plan(verdict: Verdict) -> Plan | str:
         return "most of these wake-ups are of kernel threads, which no partition of a cgroup takes"
     if not hot:
         who = ", ".join(map(_shown, widest(loads[0]))) or "these programs"
-        return f"threads of {who} may run on the same CPUs: pin them in groups, and collect again"
+        return (
+            f"threads of {who} may run on the same CPUs: give groups of them separate CPUs, and "
+            "collect again"
+        )
     if facts.pseudonyms:
         return "names of cgroups are pseudonyms (collect.sh -a): collect without -a"
     if facts.cpusets.version == 1:
@@ -307,7 +316,7 @@ def make_plan(verdict: Verdict) -> Plan | str:
         return f"{len(parts):,} partitions are more than a person can review ({MOST})"
     rows, left = _rows(parts, facts)
     left += filter(None, (clean(roaming(load)) for load in loads))
-    free = facts.online - frozenset[int]().union(
+    free = facts.online - facts.boot_isolated - frozenset[int]().union(
         *(held.claimed for held in facts.cpusets.sets.values()
           if held.path != "/" and (held.root_partition or held.isolated_partition))
     )  # fmt: skip

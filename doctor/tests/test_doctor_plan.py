@@ -64,8 +64,12 @@ def test_services_become_partitions_where_they_are(capsys: Capture, tmp_path: Pa
     cores = planned(capsys, tmp_path / "cores", replace(services(3), llc_cpus=1))[0]
     assert cores.count("\np system") == 3
     unknown = tuple(f"sys/devices/system/cpu/cpu{cpu}/cache" for cpu in range(16))
-    page = planned(capsys, tmp_path / "none", replace(services(3), hidden=unknown))[0]
-    assert page.count("\np system") == 3
+    for name, machine in (
+        ("none", replace(services(3), hidden=unknown)),
+        # A service that fits into a cache is not cut where caches meet.
+        ("meet", replace(services(3), llc_cpus=6, node_cpus=16)),
+    ):
+        assert planned(capsys, tmp_path / name, machine)[0].count("\np system") == 3
 
 
 def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path) -> None:
@@ -127,6 +131,10 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     assert "emulatorpin vm1 7 " in page
     assert page.count(", emulator was on 0-17\n") == 3
     assert "emulatorpin vm2 16 " in page
+    two = tasks_of(places[:2], 8)
+    polled = Machine(node_cpus=16, isolated="4-15", cmdline="isolcpus=4-15", tasks=two)
+    page, _ = planned(capsys, tmp_path / "polled", polled)
+    assert ("emulatorpin vm0 3 " in page, "leave 4-7 in its list" in page) == (True, True)
     lists = {places[0]: "2-5", places[0].replace("vcpu0", "emulator"): "0-1,6-7"}
     tree = {f"{ROOT}{place}": {**FILES, "cpuset.cpus": cpus} for place, cpus in lists.items()}
     few = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-17"}, **tree})
