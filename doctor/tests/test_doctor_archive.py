@@ -127,8 +127,3 @@ def test_no_place_for_the_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with pytest.raises(UserError, match="cannot make a temporary directory"):
         read_host(0)
-
-
-def test_the_live_host_is_read() -> None:
-    lists = read_host(0)
-    assert "sys/devices/system/cpu/online:" in lists["cpus"]

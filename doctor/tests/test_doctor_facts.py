@@ -100,17 +100,6 @@ def test_cgroups_of_version_1(tmp_path: Path) -> None:
     assert {thread.cgroup for thread in facts.threads if thread.tid == 70} == {"/rt"}
 
 
-def test_a_container_sees_a_part(tmp_path: Path) -> None:
-    machine = Machine(
-        cgroups={"/sys/fs/cgroup": {"cpuset.cpus.effective": "0-3"}},
-        files={"sys/fs/cgroup/cgroup.events": ""},
-        kernel_threads=False,
-    )
-    facts = facts_of(tmp_path, machine)
-    assert facts.cpusets.part
-    assert not facts.sees_kernel_threads
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
