@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A part is the slots that slot_set_alloc() or one slot_set_grow() makes. A part gives each shard a
- * range of the part's words. In a set whose homes stay, the range is proportional to the shard's
+ * range of the part's words. If slots keep their homes, the range is proportional to the shard's
  * share of the CPUs. The number of slots in a word is the largest power of two with which each
  * shard still gets a word: 64 if there are many slots, 1 if few. So slot numbers have no gaps, and
- * a shift finds the word of a slot. In a set whose homes follow users, each shard has a row of
+ * a shift finds the word of a slot. If homes follow the users of slots, each shard has a row of
  * words, with one bit per slot.
  *
  * A free slot has one bit set, in a word of its home shard; a taken slot has none. A put sets one

@@ -93,8 +93,8 @@ void shard_wait_wake_near(struct shard_wait *w, u32 cpu)
 }
 
 /*
- * Put what the caller had claimed, and wake a waiter. If a thread begins to ask only after the
- * first look, claim for it, because a waiter that must first wake up to claim could be passed over.
+ * Put a slot back, and wake a waiter. A thread may call shard_wait_ask() after @first was read.
+ * Then claim a slot for it: if it had to wake up and claim one itself, others could pass it over.
  */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu)
 {

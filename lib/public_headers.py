@@ -147,7 +147,7 @@ def exports(paths: list[Path], names: Names) -> str:
     """Return a C file that makes symbols of the inline functions for programs."""
     lines = [
         "/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */",
-        "/* Made by public_headers.py: inline functions, for programs that can only call. */",
+        "/* Made by public_headers.py: inline functions as symbols, for callers without C. */",
         "#include <schedshard.h>",
     ]
     for path in sorted(paths):

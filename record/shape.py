@@ -172,7 +172,7 @@ def scale(full: Shape, cpus: int, name: str) -> Shape:
     """Return the machine with this many CPUs that is most like ``full``."""
     most = min(full.cpus, MOST_CPUS)
     if not 1 <= cpus <= most:
-        raise UserError(f"--cpus {cpus}: {name} as a guest has 1 to {most} CPUs")
+        raise UserError(f"--cpus {cpus}: a guest like {name} can have 1 to {most} CPUs")
     shapes = list(_smaller(full, cpus))
     if not shapes:
         near = (n for d in range(1, most) for n in (cpus - d, cpus + d) if 1 <= n <= most)

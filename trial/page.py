@@ -63,7 +63,7 @@ def headline(trial: Trial) -> str:
         why = ", ".join(trial.marks)
         return f"Nothing here judges the model ({why}): {measured}{early}."
     if not judged:
-        return f"No figure has a prediction and steady runs: {measured}{early}."
+        return f"No figure has both a prediction and steady runs: {measured}{early}."
     worst = max(judged, key=lambda figure: (not inside(figure), factor(figure)))
     of = worst.predicted
     assert of is not None

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Explores random small programs in two ways, by every execution and by every state. Both must find
- * the same outcomes and agree on data races, also with a bound on preemptions. Under each model
- * programs mix plain, locked and posted accesses, which may overlap, fences and ghosts.
+ * the same outcomes and agree on data races, even if the number of preemptions is bounded. Under
+ * each memory model, programs mix fences, ghosts, and plain, locked and posted accesses, which may
+ * overlap.
  *
  * Usage: test_random PROGRAMS [SEED]. Prints the program that differs.
  */

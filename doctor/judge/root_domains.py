@@ -38,8 +38,8 @@ _ROAMING = 0.01
 # An interval whose ends differ by more than this factor does not show what sharing costs.
 _WIDE = 10.0
 _MEASURE = (
-    "To find out, run perf c2c record -a -- sleep 10, and give the text of perf c2c report --stdio "
-    "with --perf. Or make one partition, and run 'doctor diff' on the host before and after"
+    "To find out, run 'perf c2c record -a -- sleep 10', and give doctor the output of 'perf c2c "
+    "report --stdio' by --perf. Or make one partition, and run 'doctor diff' before and after"
 )
 
 

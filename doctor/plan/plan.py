@@ -541,8 +541,8 @@ def _functions(plan: Plan, facts: Facts) -> list[str]:
         made.append(_THREADS)
     if any(row.was == "isolated" for row in plan.rows):
         made += [
-            "# As root: 'echo isolated' undoes 'echo root', after which unbound work of the kernel",
-            "# may use these CPUs, unless /sys/devices/virtual/workqueue/cpumask excludes them.",
+            "# After 'echo root', unbound work of the kernel may use these CPUs, unless",
+            "# /sys/devices/virtual/workqueue/cpumask excludes them. 'echo isolated' undoes it.",
         ]
     if any(row.emulator is not None for row in plan.rows):
         made.append("# To undo a pin of virsh, give it the threads' earlier CPUs.")

@@ -97,7 +97,7 @@ def same_model(fit: Fit, row: Mapping[str, Any]) -> bool:
 
 
 def nearest(fit: Fit, known: Sequence[Mapping[str, Any]]) -> Nearest:
-    """Return the machine file among ``known`` that is nearest to a load on a machine."""
+    """Return the machine file among ``known`` that is most like a machine and its load."""
     if not fit.per_cache:
         return Nearest(None, "all machine files, because the kernel reports no caches")
     if not known:

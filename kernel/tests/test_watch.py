@@ -64,7 +64,7 @@ def test_the_guest_that_stands_for_a_machine() -> None:
     large = shape_for(machine(llcs=1, cores=120), "m", 64)
     assert (large.packages, large.llcs, large.split_llc) == (2, 1, 0)
     assert len(map_cpus(large, machine(llcs=1, cores=120), "m")) == 64
-    with pytest.raises(UserError, match="m as a guest has 1 to 32 CPUs"):
+    with pytest.raises(UserError, match="a guest like m can have 1 to 32 CPUs"):
         shape_for(machine(llcs=1), "m", 64)
 
 

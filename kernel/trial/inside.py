@@ -228,7 +228,7 @@ def _plan(system: System) -> None:
 def _go_on(system: System) -> None:
     missing = _missing(system)
     if not missing:
-        say("this trial is finished: remove the stick, or delete trial.log on it for a new one")
+        say("this trial is finished: remove the stick, or delete trial.log on it for a new trial")
         time.sleep(60)
         return
     refused = "switched off in the menu" if system.parameters.get("kexec") == "off" else _refusal()

@@ -33,7 +33,7 @@ def referred(die: DIE, name: str) -> DIE:
 
 
 def defined(die: DIE) -> DIE:
-    """Return the definition of a type of which this may be only a declaration."""
+    """Return the definition of the type that ``die`` defines or only declares."""
     signature = die.attributes.get("DW_AT_signature")
     return die if signature is None else signed(die.dwarfinfo, signature.raw_value)
 

@@ -103,11 +103,11 @@ bool coherence_park(struct coherence *c, uint32_t cpu, uint32_t line);
 /**
  * ordering_submit - send a miss.
  * @req: request_of(); not active
- * @write: exclusively; @far: see struct request
- * @op: see struct request
+ * @write: the CPU needs the only copy of the line
+ * @far, @op: see struct request
  *
- * EVENT_RESUME (for the store buffer's request EVENT_COMMIT) comes when the data arrives. Then the
- * caller calls coherence_resume() once.
+ * When the data arrives, EVENT_RESUME comes, or EVENT_COMMIT if @req is the store buffer's. Then
+ * the caller calls coherence_resume() once.
  */
 void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool write, bool far,
 		     uint64_t op, uint64_t now);

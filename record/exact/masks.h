@@ -50,7 +50,7 @@ void masks_thread(struct thread *t, const sigset_t *asked);
  */
 void masks_gone(struct thread *t);
 
-/** masks_set - as rt_sigprocmask(), for the calling thread. May switch. Return: 0 or an error. */
+/** masks_set - as rt_sigprocmask() of the caller. May switch fibers. Return: 0 or an error. */
 int masks_set(int how, const uint64_t *asked, uint64_t *before);
 
 /** masks_action - as rt_sigaction(). Return: 0 or an error. */
@@ -65,10 +65,13 @@ int masks_action(int which, const struct masks_action *asked, struct masks_actio
  */
 const sigset_t *masks_swap(const sigset_t *mask, uint64_t *before);
 
-/** masks_back - restore the mask after masks_swap(). May switch. */
+/**
+ * masks_back - give the thread the mask @before again, which masks_swap() returned
+ * @mask: as passed to masks_swap(). May switch fibers.
+ */
 void masks_back(const sigset_t *mask, uint64_t before);
 
-/** masks_send - send a signal to @t, NULL: to the process. May switch. Return: 0 or an error. */
+/** masks_send - signal @t, NULL: the process. May switch fibers. Return: 0 or an error. */
 int masks_send(struct thread *t, const siginfo_t *info);
 
 /**

@@ -32,8 +32,9 @@ void ways_thread(const struct thread *t);
 
 /**
  * ways_entered, ways_left - called by the hooks: a function has been called, or is returning
- * @pc: the address after the call
- * @to: the hook's return address; also the address after the call if the function's frame is gone
+ * @pc: the address after the function's call
+ * @to: where the hook returns to: into the function, or to the address after the function's call if
+ *	the function has jumped to the hook
  * @frame: the hook's frame
  */
 void ways_entered(const void *pc, const void *frame);

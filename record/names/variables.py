@@ -121,7 +121,7 @@ class Typed:
         self._variable = variable
 
     def edit(self, whole: int, offset: int, aligned: Aligned) -> Edit:
-        """Return the edit that aligns what is at an offset, of an object of ``whole`` bytes."""
+        """Return the edit that aligns the member at ``offset`` of an object of ``whole`` bytes."""
         with suppress(*FAULTS):
             return edit_of(self.die, offset, self._variable, aligned, whole)
         return Edit()

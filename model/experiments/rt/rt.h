@@ -10,7 +10,7 @@
  * - It sets t->left to a time: the thread computes for that time, then its program is called again.
  * - It calls rt_futex_wait() or rt_sleep_until(). Then the program must return at once.
  *
- * Before that a program may call all other functions here any number of times.
+ * Before it does one of these, a program may call the other functions here any number of times.
  *
  * Context: all functions except those of "building" run on the simulated machine; @me is the CPU
  * that executes. Programs never hold a scheduler lock.
