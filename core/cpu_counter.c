@@ -10,9 +10,9 @@
  * the note happened before it as well:
  *
  *   - The adding thread set the note itself, before the add returned.
- *   - Another thread set it, and cpu_counter_add_any() read, with acquire, the flag that says so:
- *     the lowest bit of the CPU's count. That thread had set the flag with release after the note,
- *     so the note happened before the add returned.
+ *   - Another thread set it. cpu_counter_add_any() then read, with acquire, a flag that says so
+ *     (the lowest bit of the CPU's count). The other thread had set the flag, with release, after
+ *     the note, so the note happened before the add returned.
  *   - Another thread set it, and cpu_counter_add() read the flag. The caller serialises such an add
  *     with all other adds for the CPU, so it has ordered the two threads.
  *

@@ -7,11 +7,11 @@
  *
  * Concurrency: cpu_counter_alloc() and cpu_counter_destroy() exclude everything else. The caller
  * serialises cpu_counter_add() for one CPU number, because a plain store undoes what another thread
- * stored since the load. So cpu_counter_add() is for threads that each have a CPU, or a CPU number,
- * for themselves (create.h), and not for signal handlers. Other threads call cpu_counter_add_any(),
- * which uses a locked instruction. Adds of both kinds for one CPU number exclude each other. Only
- * one cpu_counter_take() may run at a time. All other calls may overlap. The sum of all adds for
- * one CPU must stay nearer to 0 than 2^61.
+ * stored between this add's load and store. So cpu_counter_add() is for threads that each have a
+ * CPU, or a CPU number, for themselves (create.h), and not for signal handlers. Other threads call
+ * cpu_counter_add_any(), which uses a locked instruction. Adds of both kinds for one CPU number
+ * exclude each other. Only one cpu_counter_take() may run at a time. All other calls may overlap.
+ * The sum of all adds for one CPU must stay nearer to 0 than 2^61.
  *
  * A sum reads the lines one after the other. It contains all adds that are visible when it begins,
  * and some of the concurrent ones. A sum that runs beside cpu_counter_take() contains at least what
@@ -36,11 +36,11 @@ struct cpu_counter_line {
 /**
  * struct cpu_counter - a counter
  * @plan: the plan that the counter follows
- * @bytes: memory of this header with its table
+ * @bytes: bytes of memory of this structure and its table
  * @base: the sum at the last cpu_counter_take()
- * @noted: by index: a bit that says whether the CPU ever added; on separate lines
+ * @noted: by a CPU's index in the plan: has the CPU ever added? On separate lines
  * @about: the estimate; on a separate line, which a CPU writes once per @batch that it adds
- * @line: by CPU number: the CPU's line, or NULL for a hole
+ * @line: by CPU number: the CPU's line, or NULL for a number without a CPU
  */
 struct cpu_counter {
 	const struct shard_plan *plan;
@@ -52,8 +52,9 @@ struct cpu_counter {
 };
 
 /*
- * Make a counter that starts at 0. The estimate's error stays below @batch per CPU; with @batch 0
- * there is no estimate. The plan must outlive the counter. NULL without memory. May sleep.
+ * Make a counter that starts at 0. cpu_counter_about() errs by less than @batch per CPU; with
+ * @batch 0 it must not be called. The plan must outlive the counter. NULL without memory. May
+ * sleep.
  */
 struct cpu_counter *cpu_counter_alloc(const struct shard_plan *plan, u32 batch);
 
@@ -93,7 +94,7 @@ static port_always_inline void cpu_counter_add(struct cpu_counter *c, u32 cpu, s
 	}
 }
 
-/* cpu_counter_add() for a CPU number of several threads, in a counter without an estimate. */
+/* cpu_counter_add() for a CPU number that several threads use; the counter has no estimate. */
 static port_always_inline void cpu_counter_add_any(struct cpu_counter *c, u32 cpu, s64 n)
 {
 	/*

@@ -12,8 +12,8 @@
  *						sbm_test_and_set()
  *	shard_counter_dec_release()		shard_counter_sum_acquire()
  *
- * All other operations are relaxed, or full barriers, as their comments say. A search or a walk
- * does not acquire. So before a thread reads the data of a CPU that it found, it calls
+ * All other operations are relaxed, or full barriers, as their comments say. Searches and walks of
+ * a bitmap do not acquire. So before a thread reads the data of a CPU that it found, it calls
  * sbm_test_acquire() for that CPU, whose line is then already in its cache.
  *
  * "Publish, then look whether a thread sleeps" needs a full barrier: a release is not enough,
@@ -56,7 +56,7 @@ static port_always_inline bool sbm_test_acquire(const struct sbm *b, u32 cpu)
 
 /*
  * shard_counter_dec() that releases, for a caller that no longer uses the counted item. The release
- * also orders the earlier inc before this dec, as paired use requires.
+ * also orders the earlier inc before this dec, as paired use (shard_counter.h) requires.
  */
 static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
 {
@@ -67,9 +67,9 @@ static inline void shard_counter_dec_release(struct shard_counter *c, u32 cpu)
 }
 
 /*
- * shard_counter_sum() that acquires, for ThreadSanitizer too. In paired use, if it returns 0 and no
- * item was counted since, the caller sees everything that was done before the decs. It may then
- * free what the items used.
+ * shard_counter_sum() that acquires, for ThreadSanitizer too. In paired use (shard_counter.h), if
+ * it returns 0 and no item is counted later, the caller sees everything that was done before the
+ * decs. It may then free what the items used.
  */
 static inline s64 shard_counter_sum_acquire(const struct shard_counter *c)
 {

@@ -74,9 +74,9 @@ struct sbm *sbm_alloc(const struct shard_plan *plan, unsigned int flags);
 void sbm_destroy(struct sbm *b);
 
 /*
- * Set a CPU's bit. Ordering: with a summary a full barrier after the store (S2), and one at the end
- * (S5). Lines touched: the shard's, written; the summary's, read, and written if it lacks the
- * shard.
+ * Set a CPU's bit. Ordering: with a summary a full barrier after the store, and one at the end (S2
+ * and S5 of shard_summary.c). Lines touched: the shard's, written; the summary's, read, and written
+ * if it lacks the shard.
  */
 static port_always_inline void sbm_set(struct sbm *b, u32 cpu)
 {
@@ -142,7 +142,7 @@ sbm_iter_begin_wrap(const struct sbm *b, const unsigned long *mask, u32 start_cp
 	return it;
 }
 
-/* The bits of the next shard with any to visit; word is 0 at the end. */
+/* The next shard that has bits to visit, and these bits; @word is 0 at the end of the walk. */
 struct sbm_chunk {
 	u64 word;
 	u64 step;
@@ -201,8 +201,8 @@ static port_always_inline bool sbm_iter_next(struct sbm_iter *it, u32 *cpu)
  * @b: the bitmap
  * @start_cpu: CPU number to start at; its bit need not be set
  *
- * The walk wraps around, and visits each CPU at most once. It reads the start's shard twice, once
- * for each side. It also visits CPUs that the body clears in the current shard. Lines touched: all.
+ * The walk wraps around, and visits each CPU at most once. It reads the first shard again at the
+ * end. It also visits CPUs that the body clears in the current shard. Lines touched: all.
  */
 #define sbm_for_each_cpu_wrap(cpu, it, b, start_cpu)                       \
 	for (struct sbm_iter it = sbm_iter_begin_wrap(b, NULL, start_cpu); \

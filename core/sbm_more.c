@@ -5,8 +5,8 @@
  *
  * The barrier S2 of shard_summary_note() orders only an atomic operation. So after the plain store
  * of sbm_from_mask(), shard_summary_note() may read the summary while the new bit is still in the
- * store buffer. A cleaner would then clear the summary bit and miss the new bit. Therefore
- * sbm_more.h excludes searches, because only a search cleans.
+ * store buffer. A search that cleans the summary would then clear the summary bit and miss the new
+ * bit. Therefore sbm_more.h excludes searches.
  */
 #include "sbm_more.h"
 #include "shard_mask.h"

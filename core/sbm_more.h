@@ -29,7 +29,7 @@ static port_always_inline bool sbm_test_and_set(struct sbm *b, u32 cpu)
 
 /*
  * sbm_clear() that returns the bit's old value. Ordering: a full barrier, for the caller. In
- * docs/examples/first_pool.c stop() pairs it with the release in work().
+ * docs/examples/first_pool.c stop() pairs this barrier with the release in work().
  */
 static port_always_inline bool sbm_test_and_clear(struct sbm *b, u32 cpu)
 {
@@ -45,8 +45,8 @@ u32 sbm_weight(const struct sbm *b);
 s64 sbm_next_idx(const struct sbm *b, u32 idx);
 
 /*
- * The set CPU of lowest index, or -1 if there is none. Lines touched, also by the next three
- * functions: those from the shard where the search starts to the one found.
+ * The CPU of lowest index whose bit is set, or -1 if there is none. Lines touched, also by the next
+ * three functions: those from the shard where the search starts to the one found.
  */
 s64 sbm_first_cpu(const struct sbm *b);
 
@@ -62,19 +62,19 @@ s64 sbm_next_cpu(const struct sbm *b, u32 cpu);
  */
 s64 sbm_next_cpu_wrap(const struct sbm *b, u32 cpu, u32 start);
 
-/* The first set CPU at or after @start in index order, with wrap-around. */
+/* The first CPU at or after @start, in index order with wrap-around, whose bit is set. */
 s64 sbm_first_cpu_wrap(const struct sbm *b, u32 start);
 
 /* The part of sbm_near_cpu() that looks at more than the CPU's own bit. */
 s64 sbm_near_search(const struct sbm *b, const unsigned long *allowed, u32 from_cpu);
 
 /**
- * sbm_near_cpu() - a CPU if its bit is set, else one of the nearest shard that has a bit set
+ * sbm_near_cpu() - @from_cpu if its bit is set, else a CPU of the nearest shard that has a bit set
  * @b: the bitmap
- * @allowed: cpumask that it must be in, or NULL
- * @from_cpu: CPU number to start from: own shard, same LLC, same node, same package, the rest
+ * @allowed: cpumask that the CPU must be in; NULL: any CPU
+ * @from_cpu: CPU number; the search visits its shard, its LLC, its node, its package, the rest
  *
- * Return: its CPU number, or -1. Lines touched: those of shards with an allowed CPU, up to the hit.
+ * Return: a CPU number, or -1. Lines touched: those of shards with an allowed CPU, up to the hit.
  */
 static inline s64 sbm_near_cpu(const struct sbm *b, const unsigned long *allowed, u32 from_cpu)
 {
@@ -95,7 +95,7 @@ void sbm_to_mask(const struct sbm *b, unsigned long *mask);
  */
 void sbm_from_mask(struct sbm *b, const unsigned long *mask);
 
-/* The bits of the first shard from @step on that has any; word is 0 at the end. */
+/* The first shard from step @step on that has bits, and these bits; @word is 0 at the end. */
 struct sbm_chunk sbm_chunk_next(const struct sbm *b, u32 step);
 
 static port_always_inline bool sbm_iter_next_all(struct sbm_iter *it, u32 *cpu)
@@ -128,7 +128,7 @@ static port_always_inline bool sbm_iter_next_all(struct sbm_iter *it, u32 *cpu)
  * @b: the bitmap
  *
  * The body may change the bitmap. The walk also visits CPUs that the body clears in the current
- * shard, as it read each word once. Lines touched: all.
+ * shard, because it reads each word before it visits the word's CPUs. Lines touched: all.
  */
 #define sbm_for_each_cpu(cpu, it, b) \
 	for (struct sbm_iter it = sbm_iter_begin(b, NULL); sbm_iter_next_all(&(it), &(cpu));)

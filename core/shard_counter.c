@@ -2,14 +2,14 @@
 /*
  * Why the sums are what the header promises.
  *
- * Every add goes to one place: its shard's line, or, if it began before the attach, the early
- * place. Nothing moves from place to place, so a sum counts no add twice and misses none. An attach
- * changes only where later adds go. So the early place stays part of every sum. It shares a line
- * with the pointer, which a sum reads too.
+ * Every add goes to one place: to the early place if it began before the attach, else to its
+ * shard's line. Nothing moves from place to place, so a sum counts no add twice and misses none. An
+ * attach changes only where later adds go. So the early place stays part of every sum. It shares a
+ * line with the pointer, which a sum reads too.
  *
  * A sum that finds no lines reads only the early place. That is enough, because an add to a line
  * loads the pointer to the lines first, with an acquire. If such an add completed before the sum
- * began, the pointer was set by then. The sum loads the pointer later, so the sum would see it too.
+ * began, the pointer was set by then. The sum loads the pointer later, so it finds the lines.
  *
  * Paired use. Let g be the number of items that a shard counts for its own adds. Let d be the
  * number of early items whose dec went to the shard's line. The line reads g - d. The early place E

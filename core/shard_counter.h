@@ -33,9 +33,9 @@
  *
  * "Complete" and "counted" mean: visible to the CPU that sums. Except on x86 an atomic operation
  * without a result may take effect after the function returns, so an add that has returned is not
- * necessarily complete. Therefore the caller must order an inc before its dec, and before any
- * message about it to another CPU. An smp_mb__after_atomic(), a release, or the handover of a lock
- * does that. This order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
+ * necessarily complete. Therefore the caller must order an inc before its dec, and before it tells
+ * another CPU about the item. An smp_mb__after_atomic(), a release, or the handover of a lock does
+ * that. This order pairs with smp_rmb() in shard_counter_sum() and shard_counter_more_than().
  *
  * Ordering: none, unless said. Context: attach may sleep; the rest runs anywhere, interrupts
  * included, and never waits. CPU numbers are of possible CPUs of the plan; no function checks them.
@@ -106,7 +106,7 @@ static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
 	shard_counter_add(c, cpu, 1);
 }
 
-/* Count one less; in paired use for a CPU of the shard that the inc named. */
+/* Count one less; in paired use @cpu must be in the same shard as the inc's CPU. */
 static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, -1);

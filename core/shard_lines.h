@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Allocates one cache line per shard, on the shard's home node. Private to core/. No other function
- * may use the lines meanwhile. Context: may sleep.
+ * Allocates one cache line per shard, on the shard's home node. Private to core/. Nothing may use
+ * the lines while one of these functions runs. Context: may sleep.
  */
 #ifndef SHARD_LINES_H
 #define SHARD_LINES_H
@@ -10,8 +10,8 @@
 #include "shard_plan.h"
 
 /*
- * Allocate a zeroed line for every shard; @line gets pointers to the first words. Return: false if
- * there is no memory; then all pointers are NULL.
+ * Allocate a zeroed line for every shard; @line[shard] receives its address. Return: false if there
+ * is no memory; then all pointers are NULL.
  */
 bool shard_lines_alloc(const struct shard_plan *plan, u64 **line);
 

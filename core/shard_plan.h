@@ -97,13 +97,13 @@ struct shard_plan {
 u64 shard_gather(const struct shard_plan *plan, u32 shard, const unsigned long *mask);
 
 /*
- * A walk over all shards, nearest first. Private to the functions below.
+ * A walk over all shards through ever larger surroundings: LLC, node, package, machine. Private.
  * @wider: the next larger surroundings
  * @end: one past the largest surroundings
  * @up: last shard visited above where the walk started
  * @first, @last: first and last shard of the current surroundings
- * @down: next shard below @below
- * @below: first shard of the smaller surroundings, which the walk has visited
+ * @down: next shard to visit of those below @below
+ * @below: first shard of the previous, smaller surroundings
  */
 struct shard_near_iter {
 	const struct shard_span *wider;

@@ -38,8 +38,8 @@
 #include "shard_wait.h"
 
 /*
- * A line is for the shards of a last-level cache. Its first word counts waiters and signals:
- * wake-ups that no waiter has taken.
+ * The shards of a last-level cache share a line. Its first word counts waiters, and signals
+ * (wake-ups that no waiter has taken yet).
  */
 #define SHARD_WAIT_ONE	     (1ull << 32) /* one waiter; the low half counts signals */
 #define SHARD_WAIT_SIGNAL    1ull	  /* one signal */
@@ -63,7 +63,7 @@ struct shard_wait_turn {
  * @bytes: memory of this header with its table
  * @queue: the waiters that ask or will ask, in the order in which they came; under a lock
  * @notify: called with the @got of a waiter before something is stored there, or NULL
- * @noted: in the lower half, at least the number of lines with SHARD_WAIT_NOTED (may have waiters)
+ * @noted: in the lower half, at least the number of noted lines (those that may have waiters)
  * @first: address of the @got of the waiter that asks, or 0
  * @closed: nobody waits any more
  * @line: by shard: waiters and signals, on the line of the last-level cache
@@ -90,8 +90,8 @@ struct shard_wait {
 void shard_wait_join(struct shard_wait *w, u32 cpu);
 
 /*
- * Stop waiting, without a wake-up. Return: true if there was a wake-up for this waiter, which the
- * caller must pass on with shard_wait_wake(). Ordering: a full barrier.
+ * Stop waiting, without a wake-up. Return: true if a wake-up was meant for this waiter. The caller
+ * must then pass it on with shard_wait_wake(). Ordering: a full barrier.
  */
 bool shard_wait_leave(struct shard_wait *w, u32 cpu);
 
@@ -102,21 +102,22 @@ bool shard_wait_leave(struct shard_wait *w, u32 cpu);
 bool shard_wait_woken(struct shard_wait *w, u32 cpu);
 
 /*
- * Ask to be the first; then claim. Ordering: a full barrier at the end, as in shard_wait_join().
+ * Ask to be the first (see above), then claim. Stores 0 in @got. Ordering: a full barrier at the
+ * end.
  */
 void shard_wait_ask(struct shard_wait *w, u32 *got);
 
-/* Stop asking. False if a waker has given something, or is about to store it in @got. */
+/* Stop asking. False if a waker has stored something in @got, or is about to. */
 bool shard_wait_unask(struct shard_wait *w, u32 *got);
 
 /*
  * Give @value, not 0, to the waiter that asks. Return: where that waiter sleeps, or NULL if no
- * waiter asks, so that nothing was given. Ordering: a release, which pairs with an acquire of @got,
- * and a full barrier before it. Lines touched: that of @first, read; written if somebody asks.
+ * waiter asks, so that nothing was given. Ordering: a full barrier, then a release that pairs with
+ * the waiter's acquire of @got. Lines touched: that of @first, read; written if somebody asks.
  */
 u32 *shard_wait_give(struct shard_wait *w, u32 value);
 
-/* The lower half of a line: its signals. A waiter sleeps while the word is 0. */
+/* The lower half of a line's first word: its signals. A waiter sleeps while this half is 0. */
 static inline u32 *shard_wait_half(u64 *line)
 {
 	u32 *half = (u32 *)line;
@@ -138,8 +139,8 @@ static inline u32 *shard_wait_signals(const struct shard_wait *w, u32 cpu)
  * Called right after an atomic operation on the set, such as slot_put(). A waiter that asks comes
  * before all others, and gets SHARD_WAIT_AGAIN. Return: where the waiter may sleep, or NULL if each
  * waiter already has a signal. Ordering: a full barrier between the atomic operation and the look
- * for waiters. Lines touched: that of @noted and @first, read; if somebody waits, those of near
- * caches, of which one is written.
+ * for waiters. Lines touched: that of @noted and @first, read; if somebody waits, also lines of
+ * near caches are read, and one is written.
  */
 u32 *shard_wait_wake(struct shard_wait *w, u32 cpu);
 

@@ -25,8 +25,8 @@
  * struct shard_summary - one bit pair per shard
  * @nr_shards: shards that it covers
  * @bytes: its memory
- * @word: 32 shards each: low half "occupied", high half "cleaning" (shard_summary.c). On lines
- *	apart from @nr_shards, which every CPU reads
+ * @word: a word for each 32 shards: low half "occupied", high half "cleaning" (shard_summary.c). On
+ *	lines apart from @nr_shards, which every CPU reads
  */
 struct shard_summary {
 	u32 nr_shards;
@@ -62,8 +62,8 @@ void shard_summary_mark(u64 *word, u64 occupied);
  * Called after an atomic operation has set a bit in the shard's line. When the function returns,
  * the summary's bit is set for every search that starts later. Ordering: a full barrier (S2)
  * between that operation and the load of the summary, which pairs with C3 in shard_summary_clean(),
- * and another one (S5) at the end. Without S2 the load may see an occupied bit that is about to be
- * cleared by a cleaner which has not seen the caller's bit.
+ * and another one (S5) at the end. Without S2 the load may see an occupied bit that another CPU is
+ * about to clear, because that CPU has not seen the caller's bit.
  */
 static port_always_inline void shard_summary_note(struct shard_summary *s, u32 shard)
 {
@@ -81,7 +81,7 @@ static port_always_inline void shard_summary_note(struct shard_summary *s, u32 s
 	}
 }
 
-/* May the shard's line hold anything? Return: false if it was empty at some moment of this call. */
+/* May the shard's line hold anything? False: it was empty at some moment of this call. */
 static port_always_inline bool shard_summary_test(const struct shard_summary *s, u32 shard)
 {
 	return port_read64(&s->word[shard / SHARD_SUMMARY_SHARDS]) &

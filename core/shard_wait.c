@@ -11,18 +11,18 @@
  *   W4  claim a bit; found: leave           signals, and add a signal there
  *   W5  sleep while there is no signal
  *
- * The shards of a last-level cache share a line. A line stays noted when its waiters leave, so that
- * a waiter normally writes only that line, and K3 reads a count that is seldom written. K5: every
- * 16th waker of a shard that found no waiter removes the notes of lines without waiters, and then
- * their counts. So a noted line is always counted, because W2 counts it first. While a waiter is in
- * a line, nobody can remove the note.
+ * The shards of a last-level cache share a line. A noted line may have waiters. It stays noted when
+ * its waiters leave, so that a waiter normally writes only that line, and K3 reads a count that is
+ * seldom written. K5: every 16th waker of a shard that found no waiter removes the notes of lines
+ * without waiters, and then their counts. So a noted line is always counted, because W2 counts it
+ * first. While a waiter is in a line, nobody can remove the note.
  *
  * Each change of the count also changes its upper half. If the count is 1 before and after K4 finds
  * that the waker's own line is noted, no other line was counted, and K4 ends.
  *
  * If K3 or K4 does not see W1 and W2, the two full barriers make W4 see K1 (store buffering). That
- * also holds if another waiter did W2, which then comes before W1. If K3 and K4 see W1 and W2,
- * there is a signal in the waiter's line, from this waker or from another one.
+ * also holds if another waiter did W2, because that W2 comes before this waiter's W1. If K3 and K4
+ * see W1 and W2, there is a signal in the waiter's line, from this waker or from another one.
  *
  * K4 adds a signal only where there are more waiters. So there are never more signals than waiters,
  * except during shard_wait_leave(). A waiter that takes a signal claims again, and joins again

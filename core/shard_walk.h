@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A walk over the shards that hold an allowed CPU, nearest first, with the positions allowed in
- * each. Private to core/.
+ * A walk over the shards that have an allowed CPU, nearest first. It returns the allowed positions
+ * in each. Private to core/.
  *
- * Concurrency: a walk belongs to its caller. The mask may change during a walk, which then sees the
- * old or the new value of each of its words. Ordering: none. Context: any; a walk takes about 460
- * bytes of stack. Lines touched: the plan's and the mask's.
+ * Concurrency: a walk belongs to its caller. The mask may change during a walk; the walk then sees
+ * the old or the new value of each word. Ordering: none. Context: any; a walk takes about 460 bytes
+ * of stack. Lines touched: the plan's and the mask's.
  */
 #ifndef SHARD_WALK_H
 #define SHARD_WALK_H
@@ -15,7 +15,7 @@
 
 #define SHARD_WALK_SPARSE 16u /* most CPUs in a mask for a walk CPU by CPU: shard_walk.c */
 
-/* A shard, and what is allowed there. */
+/* A shard, and the allowed positions in it. */
 struct shard_stop {
 	u64 word; /* allowed positions, never 0 */
 	u64 rank; /* place in the walk */

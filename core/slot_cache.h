@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A thread's cache in front of a set of slots, with which claims and puts of that thread need no
- * locked instruction. A cache holds at most SLOT_CACHE_RING slots. A cached slot stays free for
- * other threads. A claim that finds no slot in the set takes one from a cache, even from that of a
+ * A thread's cache in front of a set of slots. With it the thread claims and puts without a locked
+ * instruction. A cache holds at most SLOT_CACHE_RING slots. A cached slot stays free for other
+ * threads. A claim that finds no slot in the set takes one from a cache, even from that of a
  * sleeping thread. So a claim succeeds if a slot is free throughout the call, wherever it is.
  *
  * Concurrency: a cache belongs to one thread at a time, and only that thread calls
@@ -10,8 +10,8 @@
  * other threads.
  *
  * Once a set has had a cache, a claim that finds the set empty takes the set's lock. So do
- * slot_put_wake() for a thread that asks, slot_set_nr_free(), and making or freeing a cache.
- * Therefore signal handlers must not call any of these, and a forked child of a process with
+ * slot_put_wake() while a waiter asks to be the first, slot_set_nr_free(), and making or freeing a
+ * cache. Therefore signal handlers must not call any of these, and a forked child of a process with
  * threads must not use the set. A handler must not use a cache, because it may interrupt the
  * cache's thread. slot_claim_limit() does not take slots from caches. Ordering: as claims and puts
  * of slot_set.h; a put releases to the thread that takes the slot from the cache.
@@ -32,7 +32,7 @@
  * struct slot_cache - a cache of a thread
  * @slot: the slots, by place modulo SLOT_CACHE_RING
  * @tail: place of the next slot that the thread puts, times 16, plus how many it may put before it
- *	looks at @head again; the slots are at @head to the place before
+ *	looks at @head again. Slots are at places @head up to the last one put
  * @head: place of the next slot that another thread takes
  * @cpu: CPU number for claims and puts that go past the cache; the thread may change it
  * @set: the set

@@ -3,13 +3,13 @@
  * No slot is claimed twice: a claim is an atomic operation that clears the slot's bit and returns
  * whether it was set. So of all CPUs that clear it between two puts, only one sees it set.
  *
- * A search ends, because it visits each word of each shard once, and tries each bit that it may
- * take once. A slot that is free throughout the call keeps its home, because only a thread that
- * claimed it can put it elsewhere. So the search finds it there, or another slot before.
+ * A search ends, because it visits each word of each shard once, and tries once each bit that it
+ * may take. A slot that is free throughout the call keeps its home, because only a thread that
+ * claimed it can put it elsewhere. So the search finds it at its home, or another slot earlier.
  *
- * With a limit, a word of the slots [a, b) may use its first floor(limit * b / size) -
- * floor(limit * a / size) slots, where @size is the size of the set. Over all words this adds up to
- * @limit, and while @limit is at most @size no word gets more than it has. In a set whose homes
+ * With a limit, the first floor(limit * b / size) - floor(limit * a / size) slots of a word with
+ * the slots [a, b) may be claimed, where @size is the size of the set. Over all words this adds up
+ * to @limit, and while @limit is at most @size no word gets more than it has. In a set whose homes
  * follow users, whether a slot may be used does not depend on its shard.
  */
 #include "slot_claim.h"

@@ -8,7 +8,7 @@
 
 #include "slot_set.h"
 
-/* Claim the free slot nearest to a CPU. Return: its number, or -1. Lines: up to the hit. */
+/* Claim the free slot nearest to a CPU. Return: its number, or -1. Lines: those searched. */
 s64 slot_claim_near(struct slot_set *s, u32 cpu);
 
 /**

@@ -61,14 +61,14 @@ static port_always_inline struct slot_own *slot_own_of(const void *end, u32 cpu)
 /**
  * struct slot_part - slots of one allocation; read-only except for the lines
  * @first: number of its first slot
- * @nr: slots
+ * @nr: number of its slots
  * @nr_words: number of words
  * @shift: a word has 1 << @shift slots, the last word the rest
  * @row: where homes follow: adjacent words of each shard, for all slots. 0: homes stay, and each
  *       word has its own line
  * @bytes: memory of this header with its tables
  * @own: the end of its table by CPU number; for the first part the address of the set
- * @from: by shard: its first word; one more at the end
+ * @from: by shard: number of its first word; one entry more, for the end
  * @word: by word number; set bits are free slots; for the first part the set's @word
  */
 struct slot_part {
@@ -132,14 +132,12 @@ static inline u32 slot_set_size(const struct slot_set *s)
 	return last->first + last->nr;
 }
 
-/*
- * slot_put() where homes follow, or for a slot that slot_set_grow() added. Private to slot_put().
- */
+/* slot_put() in a set whose homes follow, or for a slot that slot_set_grow() added. Private. */
 void slot_put_any(struct slot_set *s, u32 slot);
 
 /*
- * Put a slot that the caller claimed. Ordering: a release. Line: the slot's, written. Where homes
- * follow, the slot returns to its initial home.
+ * Put a slot that the caller claimed. Ordering: a release. Line: the slot's, written. In a set
+ * whose homes follow, the slot returns to its initial home.
  */
 static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 {
@@ -152,7 +150,7 @@ static port_always_inline void slot_put(struct slot_set *s, u32 slot)
 		slot_put_any(s, slot);
 }
 
-/* slot_put() by a CPU: where homes follow, the CPU's shard becomes the slot's home. */
+/* slot_put() by @cpu: in a set whose homes follow, the shard of @cpu becomes the slot's home. */
 void slot_put_near(struct slot_set *s, u32 slot, u32 cpu);
 
 /*
@@ -167,7 +165,7 @@ void slot_put_n(struct slot_set *s, u32 cpu, u32 n, const u32 *slots);
  */
 bool slot_take(struct slot_set *s, u32 slot);
 
-/* Is a slot free? False also for one in a cache. Lines: the slot's in each shard it may be in. */
+/* Is a slot free? False also for a slot in a cache. Lines: as slot_take(), read. */
 bool slot_is_free(const struct slot_set *s, u32 slot);
 
 /*
@@ -179,7 +177,7 @@ bool slot_is_free(const struct slot_set *s, u32 slot);
  */
 s64 slot_next_taken(const struct slot_set *s, u32 slot);
 
-/* How many are free, also in caches? Exact if none changes meanwhile. Lines touched: all, read. */
+/* How many slots are free, also in caches? Exact if none changes. Lines touched: all, read. */
 u32 slot_set_nr_free(const struct slot_set *s);
 
 /*
@@ -205,15 +203,15 @@ static inline u64 slot_handle(const struct slot_tag *tag, u32 slot)
 	return port_read64(&tag->count) | slot;
 }
 
-/* Has nobody ended the use? Unless the caller owns the slot, a thread may end it right now. */
+/* Is @handle not stale? Unless the caller owns the slot, the answer may change at any time. */
 static inline bool slot_handle_valid(const struct slot_tag *tag, u64 handle)
 {
 	return port_read64(&tag->count) == (handle & ~0xffffffffull);
 }
 
 /*
- * Make all handles of this use stale. Return: false, with no effect, if @handle already is stale.
- * Ordering: a full barrier.
+ * End this use of the slot: all its handles become stale. Return: false, with no effect, if @handle
+ * already is stale. Ordering: a full barrier.
  */
 static inline bool slot_handle_end(struct slot_tag *tag, u64 handle)
 {

@@ -12,7 +12,7 @@
 u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 
-/* The home of slot or word @i, if all shards share @nr of them. The inverse of share(). */
+/* The home of slot or word @i, if shards share @nr of them; inverse of share() in slot_set.c. */
 static inline u32 slot_home(const struct shard_plan *plan, u32 i, u32 nr)
 {
 	u32 idx = (u32)port_div64((u64)plan->nr_possible * (i + 1) - 1, nr);

@@ -25,10 +25,10 @@ enum {
  * @l2_cores: cores per L2
  * @adjacent: siblings have adjacent numbers, else all second threads come last
  * @hole: every @hole-th CPU number is not a CPU, 0: none
- * @hidden: what is unknown
+ * @hidden: the levels that are unknown, as bits
  * @llc_nodes: nodes that an LLC spans, 0 and 1: one
- * @cap: of the plan
- * @split_llc: of the plan
+ * @cap: as in struct shard_plan_opts
+ * @split_llc: as in struct shard_plan_opts
  */
 struct shape {
 	const char *name;
