@@ -5,9 +5,9 @@
  *
  *	LD_PRELOAD=libschedshard-checked.so ./program
  *
- * A language that loads the library by name loads this file instead. A message names the call as
- * OBJECT+OFFSET, for `addr2line -e OBJECT OFFSET`. An operation that a C compiler expanded from a
- * header calls no function, so it is not checked.
+ * A language that loads the library by its file name loads this file instead. A message names the
+ * call as OBJECT+OFFSET, for `addr2line -e OBJECT OFFSET`. An operation that a C compiler expanded
+ * from a header calls no function, so it is not checked.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
 
 /**
  * command_line - parse all arguments
- * @argp: options, parser and words of help; without children
- * @input: argp_state.input of its parser
+ * @argp: options, parser and texts of --help; without children
+ * @argc, @argv: the arguments of main()
  *
  * A mistake, such as an argument that the parser does not know, ends the program with status 2;
  * --help ends it with status 0.
@@ -18,10 +18,10 @@ void command_line(const struct argp *argp, int argc, char **argv, void *input);
 
 /**
  * whole_number - the value of an option
- * @what: the option, for the message
+ * @what: name of the option, for an error's message
  *
- * Return: the number in @text; anything else than a number from @least to @most ends the program
- * with status 2.
+ * Return: the number in @text. If @text is not a number from @least to @most, the program ends with
+ * status 2.
  */
 uint64_t whole_number(const char *what, const char *text, uint64_t least, uint64_t most);
 

@@ -107,7 +107,7 @@ enum machine_unit {
  * @name: lower-case letters, digits and hyphens
  * @unit: what a group joins
  * @count: units per group, at least 2
- * @ns: one-way transfer of a modified line between two units of one group
+ * @ns: nanoseconds of a one-way transfer of a modified line between two units of one group
  * @group: group of each unit, by the unit's number over the whole machine; groups are numbered over
  *	the whole machine from 0
  */
@@ -158,8 +158,8 @@ struct machine {
  * @path: path of the file
  * @err: describes a failure in one line, or NULL
  *
- * Refuses what would lead a query out of its arrays, but does not check what only the file's maker
- * needs, such as whether each distance has a latency.
+ * Refuses a file with which a query would read past an array. Does not check what matters only to
+ * the file's author, such as whether each distance has a latency.
  *
  * Context: any thread; allocates memory, reads one file.
  * Return: 0; -EINVAL when the file is not in the flat form, -ENOMEM, or the error of opening or

@@ -18,7 +18,7 @@ struct shard_topo *shard_topo_alloc(u32 nr_cpus, struct shard_cpu **cpu);
 /**
  * shard_topo_read_known() - read a tree of /sys, for shard_topo_complete()
  * @topo: receives the records; the id of a cache or core is the lowest CPU number of its list, or
- * -1 if the tree does not say; not written on failure
+ *	-1 if the tree does not say. Not written on failure
  * @root: "/", or a tree
  * @live: as for shard_topo_read()
  * @err: describes a failure, or NULL
@@ -37,12 +37,12 @@ int shard_topo_read_known(struct shard_topo **topo, const char *root, bool live,
 struct shard_topo *shard_topo_complete(const struct shard_topo *known);
 
 /**
- * shard_topo_keep() - add what was known earlier about CPUs about which nothing is known now
- * @now: records of a source now
+ * shard_topo_keep() - add earlier knowledge about CPUs of which nothing is known now
+ * @now: new records of a source
  * @before: earlier records of that source, or an earlier result of this function
  *
- * The kernel shows no caches of an offline CPU. So such a CPU joins the group in which a member of
- * its former group is now; the first such member counts. All CPUs of @before stay possible.
+ * The kernel shows no caches of an offline CPU. So such a CPU joins the group of the first member
+ * of its former group that has a group now. All CPUs of @before stay possible.
  *
  * Return: new records, ids as in @now, or NULL if there is no memory.
  */
@@ -55,7 +55,7 @@ bool shard_topo_same(const struct shard_topo *a, const struct shard_topo *b);
  * shard_topo_read() - shard_topo_from_sysfs() for a tree that may be live
  * @topo: receives the topology; not written on failure
  * @root: "/", or a tree
- * @live: a running kernel shows the tree: read the lists of only one CPU per cache and core
+ * @live: the tree is a running kernel's: read the lists of only one CPU per cache and core
  * @err: describes a failure, or NULL
  *
  * Return: as shard_topo_from_sysfs().

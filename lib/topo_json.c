@@ -2,9 +2,9 @@
 /*
  * Makes the JSON of schedshard-topo.
  *
- * If a jansson function gets NULL from another one that had no memory, it returns an error, and
- * json_pack() with "o" returns NULL. So the code checks only the last value, except in loops that
- * fill lists, where it checks each result.
+ * A jansson function without memory returns NULL. A function that gets a NULL returns an error, and
+ * json_pack() with "o" returns NULL. So the code checks only the last value. In loops that fill
+ * lists it checks each result.
  */
 #include <jansson.h>
 #include "machine.h"

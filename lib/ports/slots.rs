@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-//! The numbers of wasmtime's pooling allocator, in slots of schedshard. It replaces the crate's
+//! The numbers of wasmtime's pooling allocator, as slots of schedshard: in place of the crate's
 //! `index_allocator.rs`, with the operations that the pools of memories, tables and stacks use.
 //!
 //! A slot remembers its last module, so that the next user need not map that module's memory again.
@@ -78,7 +78,7 @@ impl ModuleAffinityIndexAllocator {
         Some(self.keep(best, wanted))
     }
 
-    /// It looks at all slots, which only the end of a module does.
+    /// Looks at all slots; only the end of a module calls this.
     pub fn alloc_affine_and_clear_affinity(
         &self,
         module_id: CompiledModuleId,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Names of a program that equal internal names of the library. A public header that used one of
- * these macros would not compile, nor one that defined a type of one of these names.
+ * Names of a program that equal internal names of the library. A public header that uses one of
+ * these macros, or defines a type of one of these names, does not compile.
  */
 #ifndef OWN_NAMES_H
 #define OWN_NAMES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A user's program in three forms. With -DSCHEDSHARD_CHECKED, and with libschedshard-checked.so
- * preloaded (PRELOADED), the program must end at each misuse with a line that says where. With
+ * preloaded (PRELOADED), the program must end at each misuse with a line that names its place. With
  * -fsanitize=thread (and a library without it) threads hand plain data over by claims and puts, and
  * a report of a race fails the test.
  */

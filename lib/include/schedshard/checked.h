@@ -11,7 +11,7 @@
  *	schedshard: pool.c:31: slot 3 is put, but it is free: thread 812 put it at pool.c:30
  *
  * In a program that is compiled with -fsanitize=thread, ThreadSanitizer knows that a put releases
- * and a claim acquires, whether or not it can see into the library.
+ * and a claim acquires, even if the library is compiled without it.
  *
  * Concurrency: as without the checks.
  */
@@ -32,7 +32,7 @@ void shard_watch_unknown(const char *kind, u32 what, const char *file, int line)
 /* Note who put a slot; end the program if the slot is already @free. */
 void shard_watch_put(const void *set, u32 slot, bool free, const char *file, int line);
 
-/* Note who claimed a slot; forget the notes of a set that is destroyed. */
+/* Note where slot @what was claimed; forget the notes of a set that is destroyed. */
 void shard_watch_claim(const void *set, u32 what, const char *file, int line);
 void shard_watch_forget(const void *set);
 
@@ -99,7 +99,7 @@ static inline const struct shard_plan *shard_watched_plan(const struct shard_cou
 	return l ? l->plan : NULL;
 }
 
-/* Return @cpu, where a call starts; end the program if the plan, or NULL, has no such number. */
+/* Return @cpu, a call's CPU number; end the program if @plan is not NULL and lacks this number. */
 static inline u32 shard_watched_from(const struct shard_plan *plan, u32 cpu, const char *file,
 				     int line)
 {

@@ -9,9 +9,9 @@
  *	...
  *	slot_put_wake(tags, waiters, (u32)slot, shard_this_cpu());
  *
- * If threads may wait for a set, every put must be one of those below, which wake, or be followed
- * by shard_wait_wake_near(). Then no wake-up is lost; shard_wait.c explains why. While no thread
- * waits, such a put reads one line more than slot_put_near(), but does not write that line. After
+ * If threads may wait for a set, each put must use a function below, or be followed by
+ * shard_wait_wake_near(). Then no wake-up is lost; shard_wait.c explains why. While no thread
+ * waits, a put below reads one line more than slot_put_near(), but does not write that line. After
  * the last waiter has left, a few puts look for waiters in a line of each last-level cache.
  *
  * Order: near waiters come first, but threads that do not sleep may overtake them. Therefore a
@@ -56,7 +56,7 @@ s64 slot_claim_wait(struct slot_set *s, struct shard_wait *w, u32 cpu, s64 timeo
  */
 void slot_put_wake(struct slot_set *s, struct shard_wait *w, u32 slot, u32 cpu);
 
-/* slot_put_n() that wakes as many waiters. Context, ordering: as slot_put_wake(). */
+/* slot_put_n() that wakes up to @n waiters. Context, ordering: as slot_put_wake(). */
 void slot_put_n_wake(struct slot_set *s, struct shard_wait *w, u32 cpu, u32 n, const u32 *slots);
 
 /* slot_cache_put() that wakes a waiter: if any thread waits, a waiter gets a slot. */
@@ -72,8 +72,8 @@ void slot_cache_put_wake(struct slot_cache *c, struct shard_wait *w, u32 slot);
 void shard_wait_wake_near(struct shard_wait *w, u32 cpu);
 
 /*
- * A waiter that does not sleep, for a program with a poll loop, which waits until @fd is readable.
- * Only slot_poll_claim() reads from it. One thread at a time may use a slot_poll.
+ * A waiter that does not sleep, for a program with a poll loop that waits until @fd is readable.
+ * Only slot_poll_claim() reads from @fd. One thread at a time may use a slot_poll.
  *
  *	slot = slot_poll_claim(p);
  *	if (slot < 0 && errno == EAGAIN)

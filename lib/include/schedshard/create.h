@@ -83,7 +83,7 @@ struct shard_create_opts {
  */
 struct sbm *sbm_create(void);
 
-/* sbm_create() with options, or NULL. Also EINVAL for a wrong size. */
+/* sbm_create() with options; @opts may be NULL. Also EINVAL for a wrong @opts->size. */
 struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -93,7 +93,7 @@ struct sbm *sbm_create_opts(const struct shard_create_opts *opts);
  */
 struct shard_counter *shard_counter_create(void);
 
-/* shard_counter_create() with options, or NULL. Also EINVAL for a wrong size. */
+/* shard_counter_create() with options; @opts may be NULL. Also EINVAL for a wrong @opts->size. */
 struct shard_counter *shard_counter_create_opts(const struct shard_create_opts *opts);
 
 /**
@@ -121,8 +121,8 @@ struct cpu_counter *cpu_counter_create(u32 batch);
 struct slot_set *slot_set_create(u32 nr);
 
 /*
- * slot_set_create() with options, or NULL. Also EINVAL for a wrong size, and with
- * @opts->follow for more than SLOT_FOLLOW_MAX.
+ * slot_set_create() with options; @opts may be NULL. Also EINVAL for a wrong @opts->size, and with
+ * @opts->follow for @nr above SLOT_FOLLOW_MAX.
  */
 struct slot_set *slot_set_create_opts(u32 nr, const struct shard_create_opts *opts);
 

@@ -57,10 +57,10 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err);
 /**
  * shard_plan_here_cap() - the plan of this machine with at most @cap CPUs per line
  * @cap: 1..64; 0: 64, the plan of shard_plan_here()
- * @plan: as for shard_plan_here(); the same plan as for a larger @cap if nothing is cut
+ * @plan: as for shard_plan_here(); the plan of a larger @cap if @cap would cut nothing more
  * @err: as for shard_plan_here()
  *
- * Return: as shard_plan_here(); also -EINVAL for another @cap.
+ * Return: as shard_plan_here(); also -EINVAL for @cap above 64.
  */
 int shard_plan_here_cap(u32 cap, const struct shard_plan **plan, struct shard_err *err);
 
@@ -133,8 +133,8 @@ u32 shard_nr_allowed(const struct shard_plan *plan);
 u32 shard_this_cpu(void);
 
 /*
- * shard_this_cpu() for one plan, such as that of a structure. It also knows CPUs that were added
- * later, and works with plans of shard_plan_here_allowed(). Return: always a CPU of @plan.
+ * shard_this_cpu() for one plan, such as that of a structure. It also knows CPUs that the first
+ * plan lacks, and works with plans of shard_plan_here_allowed(). Return: always a CPU of @plan.
  */
 u32 shard_plan_this_cpu(const struct shard_plan *plan);
 
