@@ -49,8 +49,8 @@ uint64_t sim_rmw(volatile void *addr, unsigned int size, enum sim_rmw_op op, uin
 /**
  * sim_cas - atomic compare-and-exchange.
  *
- * Return: true when *@expected was found and replaced by @desired; else false,
- * with the value found in *@expected.
+ * Return: true if @addr contained *@expected, and now contains @desired. Else false; then
+ * *@expected receives the value found.
  */
 bool sim_cas(volatile void *addr, unsigned int size, uint64_t *expected, uint64_t desired, int mo,
 	     const void *pc);

@@ -42,7 +42,7 @@ enum source {
  * oldest entry of the store buffer
  * @next: next in the same LLC's queue
  * @line: which line
- * @arrival: when the request reaches the ordering point
+ * @arrival: when the request reaches the ordering point, picoseconds
  * @granted: when the data arrives; valid from the pick on
  * @op: duration of the first operation after @granted; the core keeps the line until that ends
  * @version: the line's version when the copy was made, see coherence_resume()
@@ -113,8 +113,8 @@ void ordering_submit(struct coherence *c, uint32_t req, uint32_t line, bool writ
 		     uint64_t op, uint64_t now);
 
 /*
- * The data is there: the core has its copy (unless another core took it), and its siblings
- * continue.
+ * The data of @req is there: the core has its copy (unless another core has taken the line
+ * meanwhile), and the threads that were parked for it continue.
  */
 void coherence_resume(struct coherence *c, uint32_t req);
 

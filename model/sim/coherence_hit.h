@@ -27,7 +27,7 @@ void coherence_first_touch(struct coherence *c, uint32_t line);
 /* Abort the program, after a write to a constant line. */
 _Noreturn void coherence_not_constant(uint32_t line);
 
-/* An access of a thread whose sibling wrote the owned line last. */
+/* coherence_hit() for a line that the core owns and that @cpu's sibling wrote last. */
 bool coherence_sibling_hit(struct coherence *c, struct line *l, uint32_t cpu, bool write,
 			   uint64_t *extra);
 
@@ -63,7 +63,7 @@ static inline bool has_copy(const struct coherence *c, const struct line *l, uin
 /* The owner or the sharers give up the line: apply the current request. */
 void coherence_handover(struct coherence *c, struct line *l, uint32_t line);
 
-/* Bring the line to its state at @now; all events before that must have happened. */
+/* Bring the line to its state at @now; all events before @now must have happened. */
 static inline void coherence_settle(struct coherence *c, struct line *l, uint32_t line,
 				    uint64_t now)
 {
@@ -113,7 +113,7 @@ static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool wr
  * @write: the access needs the line exclusively
  * @op: picoseconds the access takes; the core must have the line until its end
  * @now: picoseconds
- * @known: all events before this time have happened; later than @now: the answer is final
+ * @known: all events before this time have happened; if it is later than @now, the answer is final
  * @extra: receives the extra picoseconds of a line that a sibling wrote
  *
  * Return: true if the access has happened, false if it misses or the answer is not known yet.

@@ -13,7 +13,7 @@
 /** engine_next - process events until one resumes a CPU; NULL when all bodies have returned. */
 struct cpu *engine_next(void);
 
-/* Switch away until an EVENT_RESUME for @c, which the caller or another CPU has scheduled. */
+/* Let @c wait for an EVENT_RESUME that the caller or another CPU has scheduled. */
 static inline void engine_block(struct cpu *c)
 {
 	struct cpu *next = engine_next();

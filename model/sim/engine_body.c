@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The functions of sim.h that a body calls: clock, computing, interrupts, observers. */
+/* The functions of sim.h that a body may call: clock, computing, interrupts, observers. */
 #include <stdlib.h>
 
 #include "engine.h"

@@ -26,7 +26,7 @@ static inline bool fetch_must_wait(struct cpu *c)
 	return true;
 }
 
-/* Does the access hit, once all events before this moment have happened? */
+/* Does the access hit? All events up to @c's clock must have happened. */
 static inline bool fetch_hits(struct cpu *c, uint32_t line, bool write, uint64_t op)
 {
 	uint64_t extra;

@@ -55,7 +55,7 @@ struct fiber_transfer {
 struct fiber_transfer jump_fcontext(void *to, void *data) FIBER_NO_PLT;
 
 /**
- * fiber_local - make the thread-local memory of @to that of this host thread.
+ * fiber_local - let this thread of the host use the thread-local memory of @to.
  */
 void fiber_local(const struct fiber *to);
 

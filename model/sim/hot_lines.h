@@ -26,7 +26,7 @@ uint32_t hot_lines_add_up(const struct stats *s, struct hot_line **sums);
 
 /**
  * hot_lines_accesses - list the numbers of the records of some lines, grouped by line
- * @hot: @lines of the sums; receives where the numbers of each line begin
+ * @hot: the sums of these lines, @lines in number; receives where each line's numbers begin
  *
  * Return: the numbers, sorted by offset and instruction within a line; the caller frees them.
  */

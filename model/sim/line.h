@@ -13,7 +13,7 @@ struct line_queue;
 /*
  * The home's part of a line's state.
  * @free_at: when the home takes the next request of another group
- * @fetching_group, @fetched_at: the last group that requested a copy, and when it arrives
+ * @fetching_group, @fetched_at: the last group that requested a copy, and when the copy arrives
  * @far_core: core for which the home executed the last operation, or NO_CORE
  * @has_line: no core has the line, but the home's last-level cache does
  */
@@ -24,7 +24,7 @@ struct line_home {
 	bool has_line;
 };
 
-/* Whose turn it is (line_queue.c), and how many writes are left of it. */
+/* Which group and package have the turn (line_queue.c), and how many writes each has left. */
 struct line_turn {
 	uint32_t group, group_left, package, package_left;
 };

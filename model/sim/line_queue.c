@@ -5,8 +5,8 @@
  *
  * Writes: near ones first. A round is near_rounds times the number of writes that wait in a group
  * when the line enters the group. A package has a round in the same way, by the writes that wait in
- * it. So a far request waits for at most one round of each group ahead of it. That bounds the
- * unfairness without a tuned number.
+ * the package. So a far request waits for at most one round of each group ahead of it. That bounds
+ * the unfairness without a tuned number.
  *
  * Loads. A load does not move the line to another group, and so it needs no round.
  */

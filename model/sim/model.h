@@ -20,8 +20,8 @@
  * A leg that crosses packages takes an extra time R. A transfer between packages with its home at
  * one end has two crossings, and R is such that this transfer takes exactly the latency of the
  * machine file. A transfer between two groups of one package, with its home in another package,
- * also has two crossings (request and snoop). According to published measurements it does cost as
- * much as a transfer between packages.
+ * also has two crossings (request and snoop). According to published measurements it costs as much
+ * as a transfer between packages.
  *
  * All times are picoseconds in u64, because integers add up the same way on every host.
  */
@@ -77,8 +77,8 @@ struct model_tier {
  * @l3_hit: load of a line that is in the LLC and that none of its cores has modified
  * @load_hit: load of a line that is in the core's cache
  * @store: store to a line that the core has exclusively
- * @drain: such a store, when it leaves the store buffer
- * @locked: locked operation on such a line
+ * @drain: the same, for a store that leaves the store buffer
+ * @locked: locked operation on a line that the core has exclusively
  * @after_locked: how much longer the first load after a locked operation takes
  * @forward: load of the word that the same CPU stored last
  * @fence: full fence with an empty store buffer
@@ -98,8 +98,8 @@ struct model_tier {
  *	modified, as a share of the latency between the two
  * @far_atomics: the line's home executes locked operations other than compare-and-swap, unless the
  *	core has the line exclusively
- * @waits_by_store: in the records a locked operation's wait for earlier stores is theirs
- * @far: how long the home is busy with such an operation
+ * @waits_by_store: the records count a locked operation's wait for earlier stores as theirs
+ * @far: how long the home is busy with an operation that it executes itself
  */
 struct model {
 	const struct machine *machine;

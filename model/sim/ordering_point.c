@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The ordering point of a line: how requests arrive, which one is picked, and the latency of its
- * transfer, which line_latency() adds up.
+ * The ordering point of a line: how requests arrive, which one is picked, and how long its transfer
+ * takes (line_latency()).
  *
  * A transaction blocks its line until it is complete. The ordering point picks a request at time g.
  * The owner gives the line up at

@@ -64,7 +64,7 @@ void sim_spend(uint64_t ps);
  * sim_compute - compute until done, or until an interrupt.
  * @ps: picoseconds without touching shared memory; UINT64_MAX: idle until an interrupt
  *
- * Return: the part of @ps that is left; 0 if it is over, more if an interrupt came first. An
+ * Return: the part of @ps that is left: 0 if all of it is over, more if an interrupt came first. An
  * interrupt that arrived while the CPU did not compute ends the next call at once.
  */
 uint64_t sim_compute(uint64_t ps);
@@ -82,7 +82,7 @@ bool sim_store_waits(uint32_t cpu, const volatile void *addr);
 
 /**
  * sim_take_source - return where the running CPU found the line of its last load or locked
- * operation that had to wait; SOURCE_HIT if none has waited since the last call.
+ * operation that had to wait; SOURCE_HIT if none has waited since this function was called last.
  */
 enum source sim_take_source(void);
 

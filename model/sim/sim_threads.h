@@ -41,7 +41,7 @@ void sim_threads_end(void);
 /** sim_cpu - return the running CPU. */
 uint32_t sim_cpu(void);
 
-/** sim_clock_of - return the clock of a CPU; for an idle CPU, when it became idle. */
+/** sim_clock_of - return the clock of a CPU; for an idle CPU, the time when it became idle. */
 uint64_t sim_clock_of(uint32_t cpu);
 
 /** sim_run_fiber - let the idle @cpu run @f from @at on, or from its own clock if that is later. */
@@ -55,14 +55,16 @@ void sim_idle(void);
  */
 void sim_change(struct fiber *to);
 
-/** sim_catch_up - let all CPUs that are behind catch up with this CPU's clock. May switch. */
+/**
+ * sim_catch_up - let CPUs that are behind catch up with this one. May switch fibers.
+ */
 void sim_catch_up(void);
 
 /** sim_alarm - call @alarm with @id at @at, or now if that has passed. */
 void sim_alarm(uint64_t at, uint32_t id);
 
 /*
- * sim_locked_alone - charge a locked operation on a line that only this CPU has used. May switch.
+ * sim_locked_alone - charge a locked operation on a line that no other CPU used. May switch fibers.
  */
 void sim_locked_alone(void);
 

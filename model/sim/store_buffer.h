@@ -18,7 +18,7 @@ static inline bool overlaps(const struct store *s, uint64_t addr, uint32_t size)
 	return s->addr < addr + size && addr < s->addr + s->size;
 }
 
-/* The youngest entry of @c for @addr whose value is not in memory, or NULL. */
+/* The youngest store of @c to @addr whose value is not in memory yet, or NULL. */
 static inline struct store *store_buffer_delayed(const struct cpu *c, uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = c->sb_n; i--;) {
@@ -30,7 +30,7 @@ static inline struct store *store_buffer_delayed(const struct cpu *c, uint64_t a
 	return NULL;
 }
 
-/* Does a store that is still in this CPU's buffer supply the value? */
+/* Does a store that is still in this CPU's buffer supply the value at @addr? */
 static inline bool store_buffer_forwards(const struct cpu *c, const volatile void *addr)
 {
 	for (uint32_t i = 0; i < c->sb_n; i++) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * The functions that code of -fsanitize=thread calls (tsan_abi.h), which call those of backend.h.
- */
+/* The functions of tsan_abi.h, which instrumented code calls. They call those of backend.h. */
 #include "arena.h"
 #include "backend.h"
 

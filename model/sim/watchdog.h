@@ -8,7 +8,7 @@
 /* Print the state of each CPU that has a body, and @why; end the process with status 1. */
 __attribute__((noreturn, cold)) void watchdog_give_up(const char *why);
 
-/* No CPU has stored since sim.watch.patience accesses. */
+/* Called when no CPU has stored during the last sim.watch.patience accesses. */
 __attribute__((cold)) noinline void watchdog_look(void);
 
 /* Count an access. */
@@ -18,7 +18,7 @@ static inline void watchdog_access(void)
 		watchdog_look();
 }
 
-/* The running CPU stores. */
+/* Called when the running CPU stores. */
 static inline void watchdog_progress(void)
 {
 	sim.watch.deadline = sim.events + sim.watch.patience;
