@@ -42,7 +42,7 @@ struct cs_load {
  * @due: when its timer wakes it; CS_NEVER if the timer is off
  * @jobs: runs requested beyond the one under way
  * @runnable: in a queue, or running
- * @state: state of @load
+ * @state: private to @load
  */
 struct cs_process {
 	struct scan_process *scan;
@@ -81,8 +81,8 @@ struct cs_counts {
  * struct cs - one run
  * @run: parameters and report
  * @ops: the implementation under test
- * @machine: its state
- * @plan: the plan
+ * @machine: the machine's state in @ops
+ * @plan: the shard plan
  * @online: by CPU number: is it simulated?
  * @llc_cpus: simulated CPUs, LLC by LLC: an LLC has @llc_first[llc] to @llc_first[llc + 1] - 1;
  *	LLCs without a simulated CPU are not numbered
@@ -135,7 +135,7 @@ void cs_sched_start(struct cs *cs, struct cs_process *p, u32 cpu, u64 at);
 
 /* ---- cache_scan_load.c ---- */
 
-/* Make the processes; -1 after run_fail(). */
+/* Make the processes. Return: 0, or -1 after run_fail(). */
 int cs_load(struct cs *cs);
 
 #endif

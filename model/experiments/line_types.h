@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * line_types.h - types for lines that the code under test allocates without one. Only reports use
- * these types: they find the fields in the debug information.
+ * line_types.h - types for lines that the code under test allocates without a type. Only reports
+ * use these types: they find the fields in the debug information.
  */
 #ifndef EXPERIMENTS_LINE_TYPES_H
 #define EXPERIMENTS_LINE_TYPES_H

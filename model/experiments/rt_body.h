@@ -13,7 +13,7 @@
 extern const char *const rt_variants[];
 extern const char *const rt_variants_global[]; /* without partition: nothing is pinned */
 
-/* Parameters of all these experiments; each appends its own and a NULL. */
+/* Parameters of all RT experiments; each experiment appends its own and a NULL. */
 #define RT_PARAMS                                                                               \
 	"syscall_ns", "futex_ns", "schedule_ns", "context_switch_ns", "queue_ns", "wake_ns",    \
 		"ipi_send_ns", "ipi_travel_ns", "irq_ns", "idle_exit_ns", "tick_ns", "tick_us", \
@@ -46,7 +46,7 @@ struct rt_phase rt_body_phases(const struct run *run);
 bool rt_body_phase(struct rt_cpu *me, struct rt_phase *phase);
 
 /**
- * rt_body_report - report the figures that all these experiments share, after @rt has run.
+ * rt_body_report - report the figures that all RT experiments share, after @rt has run.
  */
 void rt_body_report(struct run *run, const struct rt *rt, const struct rt_phase *phase);
 

@@ -11,8 +11,8 @@
  *
  * One bucket per word: in Linux two words share a bucket by chance only. Each thread is pinned, and
  * its CPU has no other thread. So the CPU is idle while its thread sleeps. The waker puts the
- * thread on the queue of that CPU, as Linux does where the CPUs share a cache. In Linux a CPU of
- * another cache puts the thread on its queue itself.
+ * thread on the queue of that CPU, as Linux does where the CPUs share a cache. In Linux a sleeper's
+ * CPU that shares no cache with the waker does that itself.
  *
  * The time of each path through the kernel is uniform in [0.5, 1.5] x its mean. With fixed times,
  * two threads that fail and wake each other would stay synchronised.

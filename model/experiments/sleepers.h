@@ -13,8 +13,8 @@
  * @run: the run
  * @level: the highest level
  * @levels: number of levels, descending from thread to thread; 0 or 1: all threads have one level
- * @group: threads are pinned in groups of this many CPUs, each of which is a root domain with the
- *	variant "partition"; 0: all threads may run anywhere
+ * @group: threads are pinned in groups of this many CPUs, and the variant "partition" makes each
+ *	group a root domain; 0: all threads may run anywhere
  * @interval: picoseconds of a sleep
  * @work: picoseconds of user time per cycle
  * @spinners: threads that never sleep, at the lowest level, pinned to the first two CPUs

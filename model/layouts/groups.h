@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * groups.h - CPUs by NUMA node or by LLC, numbered from 0 in the order of their first CPU,
- * regardless of the machine's ids. Read-only after cpu_groups_init(). cpu_groups_init() may sleep.
+ * regardless of the machine's ids. Read-only after cpu_groups_init(), which may sleep.
  */
 #ifndef LAYOUTS_GROUPS_H
 #define LAYOUTS_GROUPS_H

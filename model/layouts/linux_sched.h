@@ -8,13 +8,13 @@
 #include "../../core/sched/rto.h"
 
 /*
- * Get or put the order of CPUs, which exists as long as there are root domains. @flat: by CPU
- * number. Return: false if there is no memory. Context: not concurrent.
+ * Get or put the order of CPUs; it exists while there are root domains. @flat: order by CPU number.
+ * Return: false if there is no memory. Context: not concurrent.
  */
 bool linux_sched_get(const struct shard_topo *topo, bool flat);
 void linux_sched_put(void);
 
-/* Forget the order: all memory has been released, with the root domains. */
+/* Forget the order of CPUs: all memory has been released, that of root domains too. */
 void linux_sched_forget(void);
 
 /* Private to linux_sched.c. */

@@ -18,8 +18,8 @@
  * The scheduler relies on two orderings in every layout (on x86; where locked operations are not
  * barriers, Linux's layouts guarantee less). A lowered level is visible before a later overloaded()
  * or walk_request() of the same CPU reads. overload_set() is visible before a later find() of the
- * same CPU reads. Otherwise both CPUs may read too early, and a task waits while a CPU idles that
- * could run it.
+ * same CPU reads. Otherwise both CPUs may read too early, and a task may wait while a CPU that
+ * could run it idles.
  */
 #ifndef LAYOUTS_RD_H
 #define LAYOUTS_RD_H
@@ -65,12 +65,12 @@ struct rd;
  *	(not NULL). Linux has no such search: its layouts do as @find
  * @only_waiting: the CPU must be in the overload set only while a pushable task waits that does
  *	not outrank the running one. A task that outranks it will run here, and no CPU may take it
- * @reach: where a task may run that may use the CPUs of @allowed. NULL: the layout does not use it
+ * @reach: where a task may run whose allowed CPUs are @allowed. NULL: the layout does not use it
  * @reaches: may a task with this reach run on @cpu? The answer may be a wrong yes
  * @place: a CPU's place in the order of @next; NULL: see @by_index
  * @overload_set: the CPU has pushable RT tasks. @shards: the shards of all tasks that were pushable
- *	since none was. Also called when only @shards changes
- * @overload_clear: the CPU no longer has any
+ *	since the CPU last had none. Also called when only @shards changes
+ * @overload_clear: the CPU no longer has pushable RT tasks
  * @overloaded: are there CPUs with pushable RT tasks? An OR of enum rd_overload; @next then sees
  *	them. @from: for @next; RD_FROM_ALL: they may be anywhere, or the layout does not know
  * @next: first CPU after @cpu (-1: from the start) from which @this_cpu may pull, in the order of

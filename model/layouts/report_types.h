@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * report_types.h - types for lines that are allocated without one. Reports look up the fields in
+ * report_types.h - types for lines that are allocated without a type. Reports look up the fields in
  * the debug information by the names of these types.
  */
 #ifndef LAYOUTS_REPORT_TYPES_H

@@ -6,7 +6,7 @@
  * A run queue has a runtime, an epoch and a lock for the two. A process has a runtime and an epoch
  * per possible CPU, in per-CPU memory, where the records of one CPU are side by side. Accounting
  * takes the lock of that CPU's run queue. A fork or exec allocates a record in the memory of every
- * possible CPU. The fork or exec zeroes the record and stores the epoch of that CPU's run queue.
+ * possible CPU, zeroes it, and stores there the epoch of that CPU's run queue.
  *
  * Only the lock's holder reads and writes runtime and epoch; no other ordering is needed.
  *
@@ -268,7 +268,7 @@ static inline bool records_due(const struct scan_process *p, u32 epoch)
 	return (s32)(epoch - (u32)READ_ONCE(p->mm->next_scan)) >= 0;
 }
 
-/* Claim the scan; false if another CPU has. @present: LLC that the process prefers, or -1. */
+/* Claim the scan; false: another CPU has it. @present: LLC that the process prefers, or -1. */
 static inline bool records_begin(struct scan_process *p, u32 epoch, s32 *present,
 				 struct scan_result *result)
 {

@@ -7,7 +7,7 @@
  * and put back meanwhile. Each slot's link to its successor is on a separate line.
  *
  * A third pool has a stack for each core, like folly's IndexedMemPool. A put goes to the core's
- * stack, and a claim that finds it empty looks at the others, near ones first.
+ * stack. A claim that finds its core's stack empty looks at others, near ones first.
  */
 #include "primitive.h"
 #include "shard_plan.h"

@@ -2,9 +2,9 @@
 /*
  * Statistics counters of other libraries, written from their behaviour. Each thread has a line.
  *
- * Split, as liburcu counts the items of its hash table: a locked add on the thread's line, which a
- * pointer leads to. At each multiple of 1024 the thread moves 1024 to the global count by another
- * locked add. A read loads the global count, which misses up to 1023 per line.
+ * Split, as liburcu counts the items of its hash table: a locked add on the thread's line, by a
+ * pointer to the line. At each multiple of 1024 the thread moves 1024 to the global count by
+ * another locked add. A read loads the global count, which misses up to 1023 per line.
  *
  * Cached, as folly's ThreadCachedInt: plain adds to the thread's line; every 1000th add moves them
  * to the global count by a locked add. A read sums the global count and all lines.

@@ -3,7 +3,7 @@
  * One counter that all threads change, in three ways: a locked instruction; load, add and plain
  * store; compare-and-swap. The plain variant loses increments when two threads increment at once.
  * It shows the cost of a plain store, which waits in the store buffer. The variant fetch-xor is a
- * compare-and-swap loop, because it needs the old value, which no locked xor of x86 returns.
+ * compare-and-swap loop, because it needs the old value, and x86 has no locked xor that returns it.
  */
 #include "primitive.h"
 

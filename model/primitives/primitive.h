@@ -66,7 +66,7 @@ struct primitive_thread {
  * @create: returns a new state, or NULL if there is no memory
  * @ops: do the operation @n times in a row: one operation is a whole acquire and release, or
  *	increment and decrement
- * @consistent: is the state right after a total of @ops operations? No @ops may run meanwhile
+ * @consistent: is the state right after @ops operations in total? None may run meanwhile
  * @destroy: free a state, or NULL
  */
 struct primitive {
@@ -89,8 +89,8 @@ struct primitive {
 						  .destroy = destroy_ }
 
 /*
- * Define create() and destroy() of a state that is one zeroed struct @type on the home of all
- * threads; reports call it @label.
+ * Define create() and destroy() of a state that is one zeroed struct @type on primitive_place.home;
+ * reports call it @label.
  */
 #define PRIMITIVE_OBJECT(type, label)                                                             \
 	static void *create(const struct primitive_place *place)                                  \

@@ -7,7 +7,7 @@
  * 2. the queue's counts agree with its list, and the waiting tasks are in order;
  * 3. an idle CPU has no task, and a CPU with tasks runs one of them;
  * 4. the idle set contains exactly the CPUs whose queue has tick_stopped, and so every CPU that
- *    idles without a tick. Each LLC's nr_busy is the number of its other CPUs;
+ *    idles without a tick. Each LLC's nr_busy is the number of its CPUs outside of the set;
  * 5. any() is true if the set contains a CPU; pick() and walk() return each CPU of the set once,
  *    and no other;
  * 6. pick() finds an idle load balancer exactly when another CPU of the set idles. With whole_core

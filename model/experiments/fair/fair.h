@@ -165,7 +165,7 @@ size_t fair_idle_bytes(const struct fair *f);
 struct fair_channel *fair_channel_new(struct fair *f, u32 cpu, u32 capacity, u32 senders);
 void fair_channel_free(struct fair_channel *x);
 
-/* These two return false when the thread must wait: the program returns, and calls again later. */
+/* Both return false if the thread must wait: its program then returns, and calls again later. */
 bool fair_send(struct fair_cpu *me, struct fair_channel *x);
 bool fair_receive(struct fair_cpu *me, struct fair_channel *x);
 

@@ -41,13 +41,13 @@ enum fair_state { FAIR_RUNNABLE, FAIR_ASLEEP, FAIR_WAKING };
  * @flips: number of changes of @last_wakee, halved every second
  * @flips_at: time of the last halving
  * @last_wakee: the task that this one woke last
- * @run_node: on its queue's list, unless it runs
+ * @run_node: its place on its queue's list, unless it runs
  * @vruntime: its run time in picoseconds, relative to other tasks of its queue
  * @lag: while asleep: its vruntime minus the queue's lowest
  * @exec_start: when its run time was counted last
  * @slice_end: run time at which its slice ends
- * @wait_node: on a channel's list of waiters
- * @waiting: is on such a list
+ * @wait_node: its place on a channel's list of waiters
+ * @waiting: it is on a channel's list of waiters
  */
 struct fair_task {
 	u32 lock, state, on_rq, on_cpu, cpu, recent;
@@ -138,7 +138,7 @@ struct fair_group {
  * @siblings: its CPUs are threads of one core
  * @numa: joins NUMA nodes
  * @spread: spread tasks evenly over the groups (Linux: the child prefers siblings)
- * @percent: by how much a group must be busier
+ * @percent: how busy another group must be, in percent of the own group
  * @nice_tries: failed balances before cache hot tasks move
  * @numa_spare: NUMA: imbalance, in tasks, that is acceptable
  */

@@ -16,7 +16,7 @@ static inline void *zalloc(size_t n, size_t size)
 	return p;
 }
 
-/* Return: the array, with room for another element than its @n; @cap: its room. */
+/* Return: @array, with room for one more than @n elements. @cap: elements for which it has room. */
 static inline void *grown(void *array, u32 n, u32 *cap, size_t size)
 {
 	if (n < *cap)

@@ -5,9 +5,9 @@
  *
  * Why no task is missed: the CPU that makes a task wait pushes it (the waker, or the CPU that
  * picked another task). If that CPU finds no CPU at a lower level, every CPU whose level drops
- * later pulls. The waker adds the queue to the overload set before it searches the map, and the
- * other CPU lowers its level in the map before it reads the overload set. So at least one of them
- * sees the other.
+ * later pulls. The waker adds the queue to the overload set before it searches the map, and a CPU
+ * whose level drops lowers it in the map before it reads the overload set. So at least one of the
+ * two sees the other.
  */
 #include "rq.h"
 

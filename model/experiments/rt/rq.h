@@ -42,10 +42,10 @@ enum rt_state { RT_RUNNABLE, RT_ASLEEP, RT_WAKING };
  * @moving: the task may no longer use its CPU, and must leave it
  * @wake_next: next on a CPU's wake list
  * @thread: the private part
- * @run_node: on its level's list
- * @push_node: on the list of pushable tasks
- * @pushable: is on that list
- * @wait_node: on a futex's list of waiters
+ * @run_node: its place on its level's list
+ * @push_node: its place on the list of pushable tasks
+ * @pushable: it is on the list of pushable tasks
+ * @wait_node: its place on a futex's list of waiters
  * @allowed: cpumask, long enough for the machine's CPU numbers
  */
 struct rt_task {
@@ -78,8 +78,8 @@ struct rt_task {
  * @next_level: highest level of a pushable task; 0: none
  * @nr_rt: RT tasks, queued or running
  * @nr_normal: normal tasks, queued or running
- * @reach: where pushable tasks may run, including those that were pushable since none was, if the
- *	layout needs this
+ * @reach: where the tasks may run that were pushable since the CPU last had none; only for layouts
+ *	that need it
  * @used: levels with tasks
  * @pushable: tasks that could run elsewhere, highest level first
  * @overloaded: 0 if the queue is not overloaded; else @reach.shards as the root domain's overload
@@ -121,7 +121,7 @@ enum { RT_WALK = 1, RT_ASKED = 2 };
  * @push: after the switch, push the waiting tasks (balance callback)
  * @pull: after the change, pull (balance callback)
  * @requeue: the running task yields
- * @leaving: task that may have to leave the CPU, which has switched away from it
+ * @leaving: task that the CPU has switched away from, and that may have to leave it
  * @cursor: the last CPU chosen among equal ones, which are chosen in turn
  * @salt: see rt_salt()
  * @in_kernel: the CPU is in the kernel, so the checker waits

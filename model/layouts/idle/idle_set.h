@@ -14,8 +14,7 @@
  *
  * The scheduler relies on these guarantees of every layout:
  *
- *  - every walk and pick that starts later finds a CPU that entered and did not leave, exactly
- *    once;
+ *  - if a CPU has entered and does not leave, each later walk and pick finds it exactly once;
  *  - any() is true while there is such a CPU;
  *  - enter() makes the CPU visible before it sets the flags. A balancer clears a flag, executes a
  *    full barrier and walks. Either the walk sees the CPU, or the flag stays set for the next one.
@@ -66,7 +65,7 @@ struct idle_set {
  * @stay: a CPU in the set goes idle again
  * @exit: @cpu takes its first busy tick
  * @any: may the set contain a CPU? @this_cpu is the caller
- * @test: is @cpu in it?
+ * @test: is @cpu in the set?
  * @pick: candidates for the idle load balancer, one after the other, each once: the first (@after
  *	-1), or the one that follows @after. @this_cpu is the caller, and may be a candidate. -1: no
  *	more

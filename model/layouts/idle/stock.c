@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One cpumask for the machine, as in Linux. Linux 6.12 also counts these CPUs, on the line of the
- * flags. Linux 7.0 has no counter (commit 5d86d542f68f), and reads the mask instead.
+ * One cpumask for the machine, as in Linux. Linux 6.12 also counts the CPUs of the mask, on the
+ * line of the flags. Linux 7.0 has no counter (commit 5d86d542f68f), and reads the mask instead.
  *
- * The counter changes after the mask when a CPU enters, and so may be late for a moment. A tick
+ * The counter changes after the mask when a CPU enters, so for a moment it may be too low. A tick
  * that reads 0 misses a CPU that is just entering; the next tick finds it. The counter includes
  * every CPU that entered before the tick began.
  *
