@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make schedshard-trial: the room trial in one file, for Python 3.9 and later and no packages.
+"""Make schedshard-trial: trial/ in one file, which needs only Python 3.9 or later.
 
 trial_alone.py    write build/trial/schedshard-trial.pyz
 

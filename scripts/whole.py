@@ -242,7 +242,7 @@ def draw(wholes: Sequence[Whole]) -> None:
 def predicted_programs(
     data: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], only: str | None
 ) -> Iterator[Mapping[str, Any]]:
-    """Predict the pairs of programs but the known ones, or those of one program."""
+    """Predict all pairs of programs, or those of one program, except the known pairs."""
     with tempfile.TemporaryDirectory() as folder:
         programs = compiled(Path(folder))
         for pair in data["pair"]:
@@ -254,7 +254,7 @@ def predicted_programs(
 def predicted_kernels(
     data: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """Predict the pairs of the kernel that have variants, but the known ones."""
+    """Predict the kernel's pairs that have variants, except the known pairs."""
     with tempfile.TemporaryDirectory() as folder:
         calls = Path(folder) / "calls"
         subprocess.run(["gcc", "-static", *FLAGS, str(CALLS), "-o", str(calls)], check=True)

@@ -76,7 +76,7 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--busy", action="store_true",
-        help="measure although other programs run; the marked trial does not judge the model",
+        help="measure although other programs run; a marked trial, which cannot judge the model",
     )  # fmt: skip
     return parser
 

@@ -82,7 +82,7 @@ def _row(ratio: Ratio, predicted: float | None) -> list[str]:
 
 
 def _head(name: str, trial: Trial) -> Iterator[str]:
-    """Yield what a reader must know of a trial; what forbids to trust it comes first."""
+    """Yield what a reader must know of a trial; reasons to distrust it come first."""
     if trial.host.emulated or trial.host.virtual:
         runner = "an emulator" if trial.host.emulated else "a hypervisor"
         yield f"NOT A MEASUREMENT: {runner} ran this machine."

@@ -274,7 +274,7 @@ class Host:
 
 @dataclass(frozen=True)
 class State:
-    """The machine's state. Loads are busy CPUs of all, 0 to 1, before and after the runs.
+    """The machine's state. Loads, before and after the runs, are shares of all CPUs, 0 to 1.
 
     ``hot``: during a run it was too hot, or slowed itself down.
     """

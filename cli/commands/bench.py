@@ -73,7 +73,7 @@ def ping_pong_command(as_json: bool, out: Path | None, **options: Any) -> None:
 @click.command(name="peers")
 @click.option("--machine", default="epyc-7763-2s", show_default=True, metavar="M")
 def peers_command(machine: str) -> None:
-    """Compare the library's sets of CPUs with packed bitmaps, Concurrency Kit's and hwloc's.
+    """Compare the library's sets of CPUs with packed bitmaps, Concurrency Kit and hwloc.
 
     One thread on this host uses sets for the CPUs of machine M. 'bench primitives' compares pools,
     counters and sets that many threads use at the same time.

@@ -96,11 +96,11 @@ class UnnamedGroup(NamedGroup):
         return completions
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage of both forms."""
+        """Return the usage without and with a command's name."""
         return [f"{self._usage} | COMMAND"]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the options of the unnamed command with the named ones."""
+        """Show the options of the unnamed command, and the named commands."""
         options = [option for option in self.unnamed.params if isinstance(option, click.Option)]
         rows = [record for option in options if (record := option.get_help_record(ctx))]
         with formatter.section("Options"):

@@ -114,7 +114,7 @@ class Sheet:
 
 
 class Notes:
-    """Words, each with the sentence that it stands for, wrapped beside it on a terminal."""
+    """Words, each with a sentence that explains it; a terminal shows the sentence beside it."""
 
     def __init__(self, rows: Iterable[tuple[str, str]]) -> None:
         self.rows = list(rows)

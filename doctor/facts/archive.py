@@ -51,7 +51,7 @@ def _opened(path: Path, what: str) -> BinaryIO:
 
 
 def _unpacked(path: Path, file: BinaryIO, head: bytes) -> bytearray:
-    """Return the content of a gzip file, of which ``head`` was read."""
+    """Return the content of a gzip file, whose first bytes, ``head``, were read already."""
     stream = zlib.decompressobj(wbits=31)
     plain = bytearray()
     chunk = head

@@ -101,8 +101,8 @@ def _invalid_partitions(
             evidence += [
                 Evidence(
                     f"{facts.cpusets.place}{rival.path}",
-                    f"names CPUs {ranges(sorted(rival.claimed))}, of which "
-                    f"{ranges(sorted(rival.claimed & cpuset.claimed))} are the partition's",
+                    f"names CPUs {ranges(sorted(rival.claimed))}, including the partition's "
+                    f"{ranges(sorted(rival.claimed & cpuset.claimed))}",
                 )
                 for rival in rivals
             ]

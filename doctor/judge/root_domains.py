@@ -83,7 +83,7 @@ def _evidence(facts: Facts, load: DomainLoad, cost: Prediction) -> list[Evidence
         evidence.append(Evidence("/sys/devices/system/cpu/isolated", isolated))
     evidence.append(Evidence("RT_PUSH_IPI", f"{state} ({push.why})"))
     if wide_words(cost.now.share):
-        measured = "" if facts.busy else ", which this archive lacks"
+        measured = "" if facts.busy else " (this archive does not contain it)"
         evidence.append(
             Evidence(
                 "the interval",

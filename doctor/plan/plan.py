@@ -481,7 +481,7 @@ def _reserved(facts: Facts) -> str:
 
 
 def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
-    """Return what an operator asks before a change, answered."""
+    """Return the answers to what an operator asks before a change."""
     count = len(facts.online)
     later = [faster(cost, 2.0) for cost in verdict.costs if isinstance(cost, Prediction)]
     doubled = total(cost_later for cost_later in later if cost_later is not None)

@@ -137,7 +137,7 @@ def _awake(threads: Sequence[Thread], cpus: frozenset[int]) -> tuple[int, frozen
 
 
 def _packages(cpus: frozenset[int], used: int, facts: Facts) -> int:
-    """Return the number of packages of CPUs, of which ``used`` run at once."""
+    """Return the number of packages of CPUs, if ``used`` of them run at once."""
     packages = {facts.cpus[cpu].package for cpu in cpus if cpu in facts.cpus} - {None}
     return max(1, min(len(packages), used))
 

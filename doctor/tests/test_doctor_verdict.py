@@ -147,7 +147,7 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
     assert finding["summary"].endswith("/system.slice may also use its CPUs 8-9")
     assert finding["evidence"][1] == {
         "where": f"{ROOT}/system.slice",
-        "value": "names CPUs 0-9, of which 8-9 are the partition's",
+        "value": "names CPUs 0-9, including the partition's 8-9",
     }
     assert "Take CPUs 8-9 out of the cpuset.cpus of /system.slice" in finding["remedy"]
 

@@ -64,9 +64,9 @@ class Emulation(Enum):
     """How the guest's CPUs take turns.
 
     SINGLE: one thread of the host runs all CPUs. It continues with the next CPU when one halts,
-    waits in a spin loop or interrupts another. MULTI: one thread per CPU. Spinning then takes the
-    host's time from the CPU that it waits for. If the guest has more CPUs than the host, MULTI is
-    slow: 200 RT threads on 16 CPUs took over a minute to start. SINGLE took 12 s with their storm.
+    waits in a spin loop or interrupts another. MULTI: one thread per CPU. A CPU that spins then
+    takes the host's time from the CPU for which it waits. With more CPUs than the host has, MULTI
+    is slow: 200 RT threads on 16 CPUs took over a minute to start. SINGLE took 12 s for all.
     """
 
     SINGLE = "single"

@@ -67,7 +67,7 @@ def whole(report: Kernel) -> Sheet:
 
 
 def _messages(variant: KernelVariant) -> str:
-    """Return the rate of hackbench's messages, whose wake-ups do not measure its work."""
+    """Return hackbench's messages per time, because its wake-ups do not measure its work."""
     sent = sum(function.calls for function in variant.functions if function.name == "messages")
     virtual = variant.model.virtual_ns
     return f"{sent / virtual * 1e6:,.0f}" if sent and virtual else "-"

@@ -54,7 +54,7 @@ class Compared:
             row if slower or row.verdict not in (APPEARED, GREW) else replace(row, verdict=UNSURE)
             for row in judged.rows
         )
-        sentence = f"predicted {self.effect}, where -{limit_words(judged)} is the limit,"
+        sentence = f"predicted {self.effect} (limit: -{limit_words(judged)})"
         return replace(judged, rows=rows, whole=sentence, slower=slower)
 
     def sentence(self) -> str:

@@ -121,7 +121,7 @@ def program_files(program: Program, more: Sequence[Path]) -> dict[str, Entry]:
 
 
 def extra_mb(files: Mapping[str, Entry]) -> int:
-    """Return MiB for the files, which the guest holds twice while it unpacks them, and to run."""
+    """Return the MiB that a guest needs to run, and for the files, twice while it unpacks them."""
     size = sum(
         len(entry.data) if isinstance(entry.data, bytes) else entry.data.stat().st_size
         for entry in files.values()

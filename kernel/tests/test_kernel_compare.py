@@ -33,7 +33,7 @@ def test_more_cycles_per_operation_are_fewer_operations_per_second() -> None:
     assert comparison.change == pytest.approx(-0.2)
     assert comparison.closing(judged).failed
     assert verdict(comparison.closing(judged)) == (
-        "gate: failed: predicted -20% of operations per second, where -5% is the limit, since base"
+        "gate: failed: predicted -20% of operations per second (limit: -5%) since base"
     )
     assert 'type="slower"' in junit(comparison.closing(judged))
     assert comparison.sentence() == (

@@ -33,7 +33,7 @@ def _emulated(root: Path) -> bool:
 
 
 def read_host(root: Path = ROOT) -> Host:
-    """Return the machine, all of whose CPUs are free."""
+    """Return the machine; all of its CPUs are free to use."""
     folders = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology")
     cpus = frozenset(int(path.parent.name[3:]) for path in folders)
     host = Machine(root).host(cpus)

@@ -222,7 +222,7 @@ def _plan(system: System) -> None:
     say(f"order: {' '.join(system.order)}; as root:")
     for line in commands(*system.plan()):
         say(f"  {line}")
-    say(f"written to: {system.partition.device or f'nothing, no partition is labelled {LABEL}'}")
+    say(f"written to: {system.partition.device or f'no disk, as no partition is labelled {LABEL}'}")
 
 
 def _go_on(system: System) -> None:

@@ -54,7 +54,7 @@ def core_of(machine: str) -> str | None:
 
 
 def _source(core: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sources of a core's costs, as other machines than its first one name them."""
+    """Return the sources of a core's costs, in the words for all its machines but the first."""
     return {
         key: f"as on {core['machines'][0]}: {text}" if text.startswith("calibrated") else text
         for key, text in core["source"].items()
@@ -75,8 +75,8 @@ def core_costs(name: str) -> Costs:
 def with_core(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the content of a machine file with the costs of its core, and their sources.
 
-    A core without siblings has no number of siblings. Raise a UserError that begins with the
-    file's ``name`` if there is no such core.
+    Numbers about siblings are left out if the core has one thread. Raise a UserError that
+    begins with the file's ``name`` if there is no such core.
     """
     own = {key: value for key, value in data.items() if key not in ("core", "source")}
     if "core" not in data:

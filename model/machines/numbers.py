@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
 
 def check_keys(table: Mapping[str, Any], path: str, known: Collection[str]) -> None:
-    """Raise a UserError for a key that is not known, so that a slip cannot leave a default."""
+    """Raise a UserError for an unknown key: if it is misspelt, a default would stay in force."""
     for key in table:
         if key not in known:
             name = f"{path}.{key[:60]}".lstrip(".")

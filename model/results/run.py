@@ -42,7 +42,7 @@ FEW_CURVES = 3
 
 
 class PublishedLine(Saved, kw_only=True):
-    """Published cycles per load of one line; with samples, whether both ranges overlap."""
+    """Published cycles per load of one line; with samples, whether they overlap ``interval``."""
 
     variant: str
     object: str

@@ -61,7 +61,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class WholeScore:
-    """The score of some pairs. 90% of effects are within ``inside``, also of machines left out."""
+    """The score of some pairs. 90% of errors are at most ``inside``, also on machines left out."""
 
     pairs: int
     machines: int  # machine files
@@ -132,7 +132,7 @@ def score(wholes: Sequence[Whole], recorder: str) -> WholeScore:
 
 
 def left_out(wholes: Sequence[Whole], recorder: str) -> tuple[int, int]:
-    """Return how many pairs lie within the error of the pairs of other machines, and of how many.
+    """Return how many pairs lie within the error of other machines' pairs, and how many there are.
 
     A machine file stands for a machine. The interval of a pair is its predicted effect, divided and
     multiplied by the error within which 90% of the pairs of the other files lie.

@@ -236,7 +236,7 @@ class Runs:
         if job.seed != first.seed:
             differs.append(f"with seed {job.seed}")
         if job.moved:
-            differs.append("with data elsewhere, for advice")
+            differs.append("with data moved for advice")
         return " ".join(differs) or "in another run"
 
     def _folder(self) -> Path:

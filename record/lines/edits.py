@@ -33,7 +33,7 @@ class Edit:
     begins: tuple[tuple[int, _Arrays], ...] = ()
 
     def starts(self, low: int, high: int) -> set[int]:
-        """Return the offsets at which lines begin; of array elements those between bounds."""
+        """Return the offsets at which lines begin, for array elements only those in the range."""
         every: set[int] = set()
         for first, arrays in self.begins:
             some = [first]

@@ -75,7 +75,7 @@ def others_of(of: Thing | None, things: Iterable[Thing | None]) -> list[Thing]:
 
 
 def _differs(thing: Thing, of: Thing | None) -> bool:
-    """Whether a thing is allocated, or a kernel's, and has another name or type than ``of``."""
+    """Whether a thing is a heap or kernel object with another name or type than ``of``."""
     return thing.kind in ("heap", "kernel") and (
         of is None or (thing.name, thing.type) != (of.name, of.type)
     )

@@ -60,7 +60,7 @@ def plugin_paths() -> tuple[Path, Path, Path]:
 def _plain(path: Path, folder: Path) -> Path:
     """Return the path, or a link to it below @folder if the path contains a separator.
 
-    The linker splits LD_PRELOAD at spaces and colons, and the emulator its option at commas.
+    The linker splits LD_PRELOAD at spaces and colons, and the emulator splits its option at commas.
     """
     if not _DIVIDES.search(str(path.parent)):
         return path

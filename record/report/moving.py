@@ -186,7 +186,7 @@ def _array(piece: _Piece) -> tuple[str, int, str] | None:
 def _joined_by(
     pieces: Sequence[_Piece], key: Callable[[_Piece], object], aligned: Aligned
 ) -> list[_Piece]:
-    """Return the pieces, of which those with a key are ``aligned`` so, and neighbours joined."""
+    """Return the pieces, neighbours joined, and those with a key in ``aligned`` aligned so."""
     joined: list[_Piece] = []
     keys: list[object] = []
     for piece in pieces:
@@ -303,7 +303,7 @@ def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _behind(thing: Thing, lines: Collection[int]) -> list[_Piece]:
-    """Return the first byte of each line of an object behind one of these lines, as a piece."""
+    """Return as pieces the first bytes of the object's lines that follow one of these lines."""
     starts = {line + LINE for line in lines} - {*lines}
     pieces = [
         _Piece(at, at + 1, member_of(thing, thing.field(at - thing.address)), True, thing,

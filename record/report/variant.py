@@ -175,7 +175,7 @@ class Named:
 def name_lines(
     base: Sequence[raw.Run], objects: Memory, most: int, accesses_reported: int
 ) -> Named:
-    """Name the lines of each machine, of which a report shows ``most``."""
+    """Name the lines of each machine; a report shows ``most`` of them."""
     hot = [run.lines for run in base]
     shown = [with_names(run, most) for run in base]
     frames = objects.frames(

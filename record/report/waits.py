@@ -24,7 +24,7 @@ def has_users(line: raw.Line) -> bool:
 
 
 def at_lines(run: raw.Run) -> float:
-    """Return the cycles of all shared lines, of which a result contains only the hottest ones."""
+    """Return the cycles of all shared lines; a result lists only the hottest of these lines."""
     if run.waited_cycles is not None:
         return run.waited_cycles
     return sum(line.waited for line in run.lines if has_users(line))

@@ -60,7 +60,7 @@ def fetch(path: Path | None, any_series: bool) -> None:
     "--send",
     metavar="NAME",
     default="",
-    help="Write only this part (a, b, c or fork), which can be sent alone, to send-PART.",
+    help="Write only this part, a, b, c or fork, to send-PART; it can be sent alone.",
 )
 @path_option(
     "--onto",

@@ -155,7 +155,7 @@ def _siblings(count: int, rows: Ids, columns: Ids, values: Values) -> set[int]:
 def _best(
     counts: Counts, cpus: tuple[int, ...], rows: Ids, columns: Ids, values: Values
 ) -> tuple[Shape, bool]:
-    """Return the shape in its best numbering, and whether each class is farther than the last."""
+    """Return the shape in its best numbering, and whether latency rises from class to class."""
     candidates = []
     for topology in counts.topologies(cpus):
         kind = kinds_of(topology, rows, columns)
