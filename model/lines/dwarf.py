@@ -127,7 +127,7 @@ _CONTAINER = re.compile(
     r"|(shared|weak|unique)_ptr|Vec|VecDeque|HashMap|HashSet|BTreeMap|BTreeSet|BinaryHeap)<|^String$"
 )
 _LOCK = re.compile(r"^(Mutex|RwLock)<")
-_STANDARD = {"std", "alloc", "hashbrown"}
+_STANDARD = {"std", "core", "alloc", "hashbrown"}
 # Types of C++ that contain what the program put into them.
 _CLEAR = re.compile(r"^(array|optional|_Optional_\w+|_Storage)<")
 
@@ -165,7 +165,7 @@ def steps(die: DIE, offset: int) -> Iterator[tuple[DIE, int, str]]:
             if member is None:
                 return
             named = named and not (_ATOMIC.match(die_name(die)) and (die_size(die) or 0) <= 16)
-            clear = bool(_CLEAR.match(die_name(die))) and _is_standard(die)
+            clear = bool(_CLEAR.match(die_name(die))) and is_standard(die)
             name = die_name(member)
             start += member_start(member)
             path += f".{name}" if name and named and not clear else ""
@@ -216,7 +216,7 @@ def member_at(die: DIE, offset: int) -> DIE | None:
 def is_opaque(die: DIE) -> bool:
     """Whether a program uses a type as a whole: an atomic value, a lock, or a container."""
     name = die_name(die)
-    known = _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(die))
+    known = _WHOLE.match(name) or (_CONTAINER.match(name) and is_standard(die))
     return bool(known or (_ATOMIC.match(name) and (die_size(die) or 0) <= 16))
 
 
@@ -305,7 +305,7 @@ def contains(die: DIE, offset: int, other: DIE) -> bool:
     return False
 
 
-def _is_standard(die: DIE) -> bool:
+def is_standard(die: DIE) -> bool:
     """Whether a type is in a namespace of a standard library."""
     outer = die.get_parent()
     while outer is not None:
@@ -317,7 +317,7 @@ def _is_standard(die: DIE) -> bool:
 
 def _lock_of(die: DIE, offset: int) -> tuple[int, int] | None:
     """Return the start and size of what a lock of Rust has besides the data that it protects."""
-    if not _LOCK.match(die_name(die)) or not _is_standard(die):
+    if not _LOCK.match(die_name(die)) or not is_standard(die):
         return None
     members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
     parts = [(member_start(m), die_size(type_of(m)) or 0, die_name(m)) for m in members]
@@ -335,7 +335,7 @@ def whole_member(die: DIE, offset: int) -> tuple[int, int, str] | None:
         lock = _lock_of(part, offset - start)
         if lock is not None:
             return start + lock[0], lock[1], path
-        if _WHOLE.match(name) or (_CONTAINER.match(name) and _is_standard(part)):
+        if _WHOLE.match(name) or (_CONTAINER.match(name) and is_standard(part)):
             return start, die_size(part) or 0, path
     return None
 
@@ -411,13 +411,13 @@ class Layouts:
         if die is None:
             return ""
         size = die_size(die)
-        if size and offset >= size and not _ends_open(die):
+        if size and offset >= size and not ends_open(die):
             index, rest = divmod(offset, size)
             return f"[{index}]{member_path(die, rest)}"
         return member_path(die, offset).removeprefix(".")
 
 
-def _ends_open(die: DIE) -> bool:
+def ends_open(die: DIE) -> bool:
     """Whether a structure ends in a flexible array, so objects may be longer."""
-    members = [child for child in die.iter_children() if child.tag == "DW_TAG_member"]
+    members = [child for child in bare_of(die).iter_children() if child.tag == "DW_TAG_member"]
     return bool(members) and die_size(type_of(members[-1])) is None

@@ -8,7 +8,17 @@ from typing import Literal
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from model.lines.dwarf import AGGREGATES, bare_of, die_name, die_size, is_opaque, member_at, steps
+from model.lines.dwarf import (
+    AGGREGATES,
+    bare_of,
+    die_name,
+    die_size,
+    ends_open,
+    is_opaque,
+    is_standard,
+    member_at,
+    steps,
+)  # fmt: skip
 from model.lines.references import type_of
 from record.lines.symbols import PATHS_OF_LIBRARIES
 
@@ -56,7 +66,8 @@ def _place(die: DIE) -> str | None:
     unit = die.cu
     program = die.dwarfinfo.line_program_for_CU(unit) if isinstance(unit, CompileUnit) else None
     if file is None or line is None or program is None:
-        return ""
+        # Rust does not say where a type or member is declared.
+        return None if _language(die) == _RUST and is_standard(die) else ""
     first = int(program.header.version < 5)
     entry = program["file_entry"][file.value - first]
     folders = program["include_directory"]
@@ -73,18 +84,20 @@ def _language(die: DIE) -> int:
     return int(language.value) if language is not None else 0
 
 
-def _of_objects(of: DIE, array: DIE | None = None) -> str:
-    """Return the edit that aligns each object of a structure, or each element of an array."""
-    if of.tag not in AGGREGATES or (array is not None and is_opaque(of)):
+def _of_objects(die: DIE, array: DIE | None = None) -> str:
+    """Return the edit that aligns each object of a type, or each element of an array."""
+    of = bare_of(die)
+    # In C a structure may have only the name of its typedef.
+    place, name, language = _place(of), die_name(of) or die_name(die), _language(of)
+    if of.tag not in AGGREGATES or not name or (array is not None and is_opaque(of)):
         declared = _place(array) if array is not None else ""
         return f"elements of a type with `alignas({_LINE})`{declared}" if declared else ""
-    place, name, language = _place(of), die_name(of), _language(of)
-    if place is None or not name:
+    if place is None:
         return ""
     if language == _GO:
         rest = -(die_size(of) or 0) % _LINE
         return f"`_ [{rest}]byte` at the end of `{name}`{place}" if rest else ""
-    if not place:
+    if not place and language != _RUST:
         return ""
     if language == _RUST:
         return f"`#[repr(align({_LINE}))]` on `{name}`{place}"
@@ -96,7 +109,7 @@ def _of_objects(of: DIE, array: DIE | None = None) -> str:
 def _of_member(declared: DIE) -> str:
     """Return the edit that aligns a member or a variable."""
     place, name, language = _place(declared), die_name(declared), _language(declared)
-    if not place or not name:
+    if place is None or not name or not (place or language == _RUST):
         return ""
     if language == _RUST:
         return f"a type with `#[repr(align({_LINE}))]` for `{name}`{place}"
@@ -112,10 +125,10 @@ def edit_of(die: DIE, offset: int, variable: DIE | None, aligned: Aligned, whole
     ``whole``: the size of the object, which may be an array of the type.
     """
     size = die_size(die) or 0
-    at = offset % size if size else offset
-    arrays: _Arrays = ((size, whole // size),) if 0 < size < whole else ()
+    arrays: _Arrays = ((size, whole // size),) if 0 < size < whole and not ends_open(die) else ()
+    at = offset % size if arrays else offset
     if aligned == "object" or (arrays and aligned == "element"):
-        return Edit(_of_objects(bare_of(die)), ((0, arrays), (size, arrays)))
+        return Edit(_of_objects(die), ((0, arrays), (size, arrays)))
     if arrays and aligned == "array":
         return Edit()  # an allocation, which no type aligns
     member, inner, back = variable, variable, 0  # back: from an element to the first one
@@ -133,7 +146,7 @@ def edit_of(die: DIE, offset: int, variable: DIE | None, aligned: Aligned, whole
             inside = (*arrays, (step, (die_size(of) or whole - start) // step))
             if aligned == "element":
                 ends = ((first, inside), (first + step, inside))
-                return Edit(_of_objects(bare_of(type_of(of)), member), (*around, *ends))
+                return Edit(_of_objects(type_of(of), member), (*around, *ends))
             arrays, back = inside, back + (at - start) // step * step
         if is_opaque(of):
             break

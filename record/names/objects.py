@@ -173,7 +173,9 @@ class Objects:
         for site, objects in by_site.items():
             before = self._allocated.get(site)
             results = [
-                agreed([(at, use) for (at, _, _), use in of.items()], before, block.size)
+                agreed(
+                    [(at[0], use) for at, use in of.items()], before, block.size, block.alignment
+                )
                 for block, of in objects.items()
             ]
             types = {(typed.name, typed.size): typed for typed, _ in results if typed is not None}
@@ -186,10 +188,18 @@ class Objects:
         info = self._open(str(module.debug)) if module is not None and module.debug else None
         if module is None or info is None or module.of_system:
             return None
+        return self._uses_of(module, info).at(pc - module.bias, hooked=self._hooked)
+
+    def _uses_of(self, module: Module, info: DebugInfo) -> Uses:
         path = str(info.path)
         if path not in self._uses:
             self._uses[path] = Uses(module, info, self._locals_of(info))
-        return self._uses[path].at(pc - module.bias, hooked=self._hooked)
+        return self._uses[path]
+
+    def _stored(self, path: str, _: Line, pc: int, module: Module) -> Typed | None:
+        """Return the target of the pointer to which an allocation is assigned, or None."""
+        info = self._open(path)
+        return self._uses_of(module, info).stored(pc + 1) if info is not None else None
 
     def _locals_of(self, info: DebugInfo) -> Locals:
         path = str(info.path)
@@ -206,7 +216,7 @@ class Objects:
             self._made[site] = self._content(site)
             place = self._place(site) if self._made[site] is None else None
             if place is not None:
-                path, line, pc = place
+                path, line, pc, _ = place
                 sites.setdefault(path, {}).setdefault(line, set()).add(pc)
         types: dict[tuple[str, Line], Typed] = {}
         for path, lines in sites.items():
@@ -216,7 +226,8 @@ class Objects:
                 types.update({(path, line): typed for line, typed in targets.items()})
         for site, made in self._made.items():
             place = self._place(site)
-            self._allocated[site] = types.get(place[:2]) if place is not None else None
+            if place is not None:
+                self._allocated[site] = types.get(place[:2]) or self._stored(*place)
             if made is not None:
                 # An array of bytes may contain anything.
                 self._allocated[site] = made if (made.size or 0) > 1 else None
@@ -250,8 +261,8 @@ class Objects:
             self._info[path] = DebugInfo(modules[0].debug) if modules and modules[0].debug else None
         return self._info[path]
 
-    def _place(self, site: int) -> tuple[str, Line, int] | None:
-        """Return the file with debug information, line and instruction of a site, or None."""
+    def _place(self, site: int) -> tuple[str, Line, int, Module] | None:
+        """Return a site's file with debug information, line, instruction and module, or None."""
         for pc in self._sites.get(site, ()):
             frames = self._frames.get(pc - 1, ())
             # The allocator's functions may be inlined into the program's.
@@ -263,7 +274,7 @@ class Objects:
             if module is None or module.debug is None or not line.isdigit():
                 return None
             where = name.rpartition("/")[2], int(line)
-            return str(module.debug), where, pc - 1 - module.bias
+            return str(module.debug), where, pc - 1 - module.bias, module
         return None
 
     def _covering(self, address: int) -> list[_Object]:
@@ -322,8 +333,8 @@ class Objects:
         )
         frames = self.site_frames(chosen.site)
         typed = self._allocated.get(chosen.site)
-        size = typed.size if typed is not None else None
-        if size is not None and (size < 1 or chosen.size % size):
+        count = typed.count(chosen.size, chosen.alignment) if typed is not None else 0
+        if typed is not None and typed.size is not None and not count:
             typed = None  # the pointer on that line is for another object
         where = frames[0] if frames else None
         for pattern, area in JAVA if self._modules.runtime == "Java" else ():
@@ -331,7 +342,7 @@ class Objects:
                 return Thing(area, "mapped", chosen.at, chosen.size, frames=frames, area=True)
         name = f"heap: {where.function} ({where.source})" if where else "heap"
         element = None
-        if typed is not None and typed.size and chosen.size > typed.size:
+        if typed is not None and typed.size and count > 1:
             element = (typed.name, typed.size)
         elif typed is None and chosen.element and chosen.size > chosen.element:
             element = ("element", chosen.element)
@@ -339,7 +350,7 @@ class Objects:
             name, "heap", chosen.at, chosen.size, frames=frames,
             foreign=bool(self._system(chosen.site)),
         )  # fmt: skip
-        field = fields_of(typed, chosen.size, chosen.element)
+        field = fields_of(typed, element[1] if element else 0)
         thing = replace(of_type(thing, typed), element=element, field=field)
         if typed is None and element is not None:
             each = Edit("", ((0, ((chosen.element, chosen.size // chosen.element),)),))

@@ -56,19 +56,16 @@ def of_type(thing: Thing, typed: Typed | None) -> Thing:
     )  # fmt: skip
 
 
-def fields_of(typed: Typed | None, size: int, element: int) -> Callable[[int], str]:
-    """Return a function that names the field at an offset of an allocation of ``size`` bytes.
+def fields_of(typed: Typed | None, element: int) -> Callable[[int], str]:
+    """Return a function that names the field at an offset of an allocation.
 
-    The allocation may be an array, of objects of the type or of elements of ``element`` bytes.
+    ``element``: the size of its elements, 0 if it is no array.
     """
-    step = typed.size if typed is not None else element
-    if typed is not None and step and size > step:
-        return lambda offset: f"[{offset // step}]{typed.field(offset % step)}"
-    if typed is not None:
+    if typed is None:
+        return lambda offset: f"[{offset // element}]+{offset % element:#x}" if element else ""
+    if not element:
         return typed.field
-    if step and size > step:
-        return lambda offset: f"[{offset // step}]+{offset % step:#x}"
-    return lambda _: ""
+    return lambda offset: f"[{offset // element}]{typed.field(offset % element)}"
 
 
 def used_by(

@@ -9,6 +9,7 @@ that no allocation declares: those of C++ containers, of Rust's Arc, of Go's hea
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import gcd
 
@@ -37,6 +38,7 @@ _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_)*(?:read|write|atomic|vptr)(
 _STUB = 16  # bytes of a linker's stub that jumps to another file
 _MOST = 256  # instructions whose accesses get types: ask for the most frequent ones first
 _MOST_VARIABLES = 8  # each costs a search of all debug information
+_NEAR = 24  # instructions between an allocating call and the assignment of its result
 _WORD = 8  # bytes. The emulator reports larger accesses in parts, which one instruction makes
 _DEPTH = 8  # registers and loads between a variable and an access
 _FBREG, _CFA, _REG0, _BREG0, _PIECE = 0x91, 0x9C, 0x50, 0x70, 0x93
@@ -132,6 +134,28 @@ class Uses:
         if pc not in self._known and len(self._known) < _MOST:
             self._known[pc] = self._accessed(pc + hooked, hooked)
         return self._known.get(pc)
+
+    def stored(self, pc: int) -> Typed | None:
+        """Return what the pointer targets to which the call before an address is assigned."""
+        from capstone import CsError  # late: it takes long to load
+
+        with suppress(*FAULTS, CsError):
+            function = self._function(pc)
+            behind = function.index(pc) if function is not None else None
+            if function is None or behind is None:
+                return None
+            results: set[object] = {"rax"}
+            for at, insn in enumerate(function.all[behind : behind + _NEAR], behind):
+                copies = insn.name == "mov" and insn.operands[-1] in results
+                to = insn.operands[0] if copies else None
+                if isinstance(to, Place) and not to.slot:
+                    use = self._use(self._loaded(function, at, to, _DEPTH))
+                    return use.typed if use is not None else None
+                results -= insn.writes
+                results |= {to.slot if isinstance(to, Place) else to} - {None}
+                if insn.ends or not results:
+                    break
+        return None
 
     def _accessed(self, pc: int, hooked: bool) -> Use | None:
         from capstone import CsError  # late: it takes long to load
@@ -381,21 +405,26 @@ def _pointer(die: DIE | None) -> Pointer | None:
 UsesAt = Iterable[tuple[int, Use]]  # uses, each with the offset at which the used object begins
 
 
-def agreed(uses: UsesAt, declared_as: Typed | None, size: int) -> tuple[Typed | None, bool]:
+def agreed(
+    uses: UsesAt, declared_as: Typed | None, size: int, alignment: int = 0
+) -> tuple[Typed | None, bool]:
     """Return the type on which all uses of an allocation agree, and whether they refute all types.
 
     ``declared_as`` is the target of the pointer on the allocating line. That type is preferred,
-    because it may be a larger type, derived from the used one. ``size`` is the allocation's.
+    because it may be a larger type, derived from the used one. ``size`` and ``alignment`` are the
+    allocation's.
     """
     uses = list(uses)
     first = sorted((use for at, use in uses if at == 0), key=lambda use: -use.size)
     refuted = False
     for typed in (declared_as, *(use.typed for use in first)):
-        if typed is None or not typed.size or size % typed.size:
+        count = typed.count(size, alignment) if typed is not None else 0
+        if typed is None or not count:
             continue
-        if not all(typed.contains(at % typed.size, use.typed) for at, use in uses):
+        places = [(*typed.split(at), use.typed) for at, use in uses]
+        if not all(n < count and typed.contains(at, used) for n, at, used in places):
             refuted = True
-        elif typed is declared_as or size == typed.size or _is_row(typed, uses):
+        elif typed is declared_as or count == 1 or _is_row(typed, uses):
             # Otherwise it may be the base or the first member of something larger.
             return typed, False
     return None, refuted

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +25,7 @@ from model.lines.dwarf import (
     contains,
     die_name,
     die_size,
+    ends_open,
     fits,
     member_path,
     steps,
@@ -51,7 +52,7 @@ _DW_OP_TLS = ([0x9B], [0xE0])  # of DWARF, and GNU's before it
 # Objects that the C++ library makes for a thread or a task.
 _INTERNAL = re.compile(r"(_State_impl|_Async_state|_Task_state|_Deferred_state)")
 _FRAME = ".Frame"  # gcc names a coroutine's frame after the function
-# A type with a longer name is shown without its template arguments.
+# A type with a longer name is shown without namespaces, or else without its template arguments.
 _LONGEST = 48
 _WORDS = {
     "DW_TAG_structure_type": "struct ",
@@ -101,6 +102,7 @@ def type_name(die: DIE | None, cplusplus: bool = False) -> str:
     if name.startswith("_Z") and name.endswith(_FRAME):
         name = _plain(name)
     if cplusplus:
+        name = name if len(name) <= _LONGEST else re.sub(r"\b\w+::", "", name)
         return name if len(name) <= _LONGEST else name.partition("<")[0]
     return f"{_WORDS.get(str(die.tag), '')}{name}"
 
@@ -146,21 +148,40 @@ class Typed:
         size = die_size(of) if of is not None else None
         return (self.name.removesuffix("[]"), size) if size else None
 
+    @cached_property
+    def _open(self) -> bool:
+        with suppress(*FAULTS):
+            return ends_open(self.die)
+        return False
+
+    def count(self, whole: int, alignment: int) -> int:
+        """Return how many such objects an allocation can have, 0 if it has something else.
+
+        Its size may be rounded up to its alignment, or include a flexible array.
+        """
+        size = self.size
+        if not size or self._open:
+            return int(bool(size) and whole >= (size or 0))
+        alignment &= -2  # without the mark of mapped memory
+        rounded = alignment if alignment and not whole % alignment else 1
+        return whole // size if whole % size < rounded else 0
+
+    def split(self, offset: int) -> tuple[int, int]:
+        """Return the number of the object in a row that contains an offset, and the rest."""
+        size = self.size
+        return divmod(offset, size) if size and not self._open else (0, offset)
+
     def field(self, offset: int) -> str:
         """Return the path of the member at an offset."""
         with suppress(*FAULTS):
-            size = self.size
-            if size and offset >= size:
-                index, rest = divmod(offset, size)
-                return f"[{index}]{member_path(self.die, rest)}"
-            return member_path(self.die, offset)
+            index, rest = self.split(offset)
+            return (f"[{index}]" if index else "") + member_path(self.die, rest)
         return ""
 
     def row(self, offset: int) -> tuple[str, int, str] | None:
         """Return element type, element size and path of the array member at an offset, or None."""
         with suppress(*FAULTS):
-            size = self.size
-            for die, _, path in steps(self.die, offset % size if size else offset):
+            for die, _, path in steps(self.die, self.split(offset)[1]):
                 inside = die.tag == "DW_TAG_array_type" and die != bare(self.die)
                 of = type_of(die) if inside else None
                 step = die_size(of) if of is not None else None
@@ -173,14 +194,13 @@ class Typed:
 
         A copy accesses several members at once, or crosses their boundaries anywhere.
         """
-        accesses = list(uses)
+        accesses = [(self.split(at)[1], length) for at, length in uses]
         size = self.size
         if not size:
             return False
         with suppress(*FAULTS):
             wrong = sum(
-                at % size + length > size or not fits(self.die, at % size, length)
-                for at, length in accesses
+                at < size < at + length or not fits(self.die, at, length) for at, length in accesses
             )
             return wrong <= _FEW * len(accesses)
         return False
@@ -201,13 +221,12 @@ class Typed:
     def whole(self, offset: int) -> tuple[int, int, str] | None:
         """Return start, size and path of the library object, such as a lock, around an offset."""
         with suppress(*FAULTS):
-            size = self.size
-            index, rest = divmod(offset, size) if size and offset >= size else (0, offset)
+            index, rest = self.split(offset)
             member = whole_member(self.die, rest)
             if member is not None:
                 start, length, path = member
                 before = f"[{index}]" if index else ""
-                return index * (size or 0) + start, length, f"{before}{path}"
+                return offset - rest + start, length, f"{before}{path}"
         return None
 
 

@@ -263,6 +263,14 @@ def test_what_is_inside_of_the_standard_library(tmp_path: Path, compiler: str) -
     assert var.edit(0, 8 + 96, "array").starts(0, 400) == {0, var.size, 8}
 
 
+def test_a_structure_may_have_only_the_name_of_its_typedef(tmp_path: Path) -> None:
+    text = "typedef struct { long n; } cell; cell all[4];\nint main(void) { return 0; }\n"
+    (module,) = Modules([(0, 0, 0, str(compiled(tmp_path, "p", text)))]).modules
+    at = next(symbol.address for symbol in module.objects if symbol.name == "all")
+    edit = DebugInfo(tmp_path / "p").variables([at])[at].edit(32, 8, "element").words
+    assert edit == "`_Alignas(64)` on the first member of `cell` (p.c:1)"
+
+
 def used_by(users: dict[int, int], often: int = 9, address: int = 0x1000) -> Line:
     """A contended line; users: the CPU that uses a byte."""
     accesses = (

@@ -70,6 +70,7 @@ __attribute__((noinline)) void derived(base *b)
 {
 	__atomic_fetch_add(&static_cast<block *>(b)->hits, 1, 0);
 }
+__attribute__((noinline)) void by_queue(queue *q) { __atomic_fetch_add(&q->tail, 1, 0); }
 __attribute__((noinline)) void behind(queue *q) { __atomic_fetch_add(&q->slots[1].count, 1, 0); }
 __attribute__((noinline)) void inside(block *b, long i) { __atomic_fetch_add(&b->misses[i], 1, 0); }
 __attribute__((noinline)) void any_of(either *e) { __atomic_fetch_add(&e->other->id, 1, 0); }
@@ -120,6 +121,7 @@ int main(int argc, char **)
 	around(&out.link);
 	derived(many);
 	behind((queue *)space);
+	by_queue((queue *)space);
 	inside(many, argc);
 	any_of(&e);
 	table(argc, many, &o);
@@ -141,6 +143,7 @@ FOUND = {
     "by_derived": ("block", ".hits"),
     "by_number": ("long int", ""),
     "by_bytes": None,
+    "by_queue": ("queue", ".tail"),
     "by_atomic": ("counter", ".value"),
     # An access to memory around or behind an object gives no type, nor does a pointer that can
     # point to one of several objects.
@@ -238,8 +241,10 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
     block, base, number = used["by_member"][0], used["by_base"][0], used["by_number"][0]
     assert (block.size, base.size, number.size) == (48, 8, 8)
 
-    def name(*uses: tuple[int, Use], size: int = 48, by: Use | None = None) -> str | None:
-        typed, _ = agreed(uses, by.typed if by is not None else None, size)
+    def name(
+        *uses: tuple[int, Use], size: int = 48, by: Use | None = None, alignment: int = 0
+    ) -> str | None:
+        typed, _ = agreed(uses, by.typed if by is not None else None, size, alignment)
         return typed.name if typed is not None else None
 
     assert name((0, block)) == "block"
@@ -256,9 +261,27 @@ def test_an_allocation_has_the_type_that_all_uses_agree_on(used: dict[str, list[
     assert name((0, block), size=96) is None
     assert name((0, block), (48, block), size=96) == "block"
     assert name((0, block), (48, block), size=100) is None
+    # The size may be rounded up to the alignment. A flexible array may have any length.
+    assert name((0, block), size=64, alignment=64) == "block"
+    assert name((0, block), size=64, alignment=16) is None
+    queue = used["by_queue"][0]
+    assert name((0, queue), (32, number), size=16 + 7 * 16) == "queue"
+    assert name((0, queue), (33, number), size=16 + 7 * 16) is None
+    assert queue.typed.field(16 + 3 * 16 + 8) == ".slots[3].count"
     # Without uses the type of the allocating line's pointer counts, unless a use contradicts it.
     assert name(by=block) == "block"
     assert name((12, number), by=block) is None
+
+
+def test_a_call_gives_what_is_assigned(program: Path) -> None:
+    module = Modules([(0, 0, 0, str(program))]).modules[0]
+    assert module.debug is not None
+    info = DebugInfo(module.debug)
+    uses = Uses(module, info, Locals(info))
+    main = next(function for function in module.functions if function.name == "main")
+    code = Code(program).function(main.address, main.size).all
+    calls = [insn.address + insn.size for insn in code if insn.name == "call"]
+    assert "block" in {typed.name for typed in map(uses.stored, calls) if typed is not None}
 
 
 def test_objects_without_allocations_lie_where_no_use_contradicts(
