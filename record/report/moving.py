@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 from model.results.raw import Line
 from record.lines.edits import Aligned, Edit
@@ -26,8 +26,6 @@ _SLOT = 4096
 # Candidates that are replayed, by the cycles that their lines cost.
 MOST_TRIED = 8
 _MAX_MOVED = 131_072
-# Bytes of an object in which all elements move, and not only those that are used.
-_FARTHEST = 4 * _MAX_MOVED
 _RAW = ("file", "mapped", "unknown")
 # An access counts if it has more than this share of a line's accesses, or of the line's HITM.
 _COLD = 0.005
@@ -37,6 +35,8 @@ _FEWEST = 10
 # An edit in more places is not written out.
 _MOST_EDITS = 3
 _STORED = 10_000
+# Edits for one object of which each is also tried alone.
+_MOST_SINGLE = 4
 _PADDED = ") to a line"
 
 
@@ -250,6 +250,11 @@ def _edits(away: Sequence[_Piece]) -> str:
     return " and ".join(sorted(needed)) if len(needed) <= _MOST_EDITS and all(edits) else ""
 
 
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return " and ".join(names[:3]) + more
+
+
 def _words(thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece]) -> str:
     """Return the advice as text.
 
@@ -263,12 +268,10 @@ def _words(thing: Thing, pieces: Sequence[_Piece], away: Sequence[_Piece]) -> st
         return _padded(*array[:2], array[2] if away[0].thing.element else f"`{array[2]}`")
     stay = [name for name in names if name not in moved]
     if thing.element is not None and not thing.element[1] % LINE and stay:
-        return f"move {' and '.join(moved)} out of the line of {' and '.join(stay)}"
+        return f"move {_some(moved)} out of the line of {_some(stay)}"
     if not thing.area and any(name != f"`{thing.name}`" for name in names):
-        which = " and ".join(names[:3])
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         single = len(names) == 1 and not names[0].startswith("each")
-        return f"give {which}{more} a line {'of its own' if single else 'each'}"
+        return f"give {_some(names)} a line {'of its own' if single else 'each'}"
     return f"separate the words of {thing.name} that different threads use: a line each"
 
 
@@ -333,9 +336,12 @@ def _laid_out(
             mine += _behind(thing, {piece.low // LINE * LINE for piece in mine})
             mine.sort(key=lambda piece: piece.low)
         low, end = 0, thing.size
-        if end > _FARTHEST:
+        # Bytes in which all elements can move, and not only those that are used.
+        steps = (step for edit in edits for _, arrays in edit.begins for step, _ in arrays)
+        farthest = _MAX_MOVED * min((_SLOT, *steps))
+        if end > farthest:
             low, end = mine[0].low - thing.address, mine[-1].high - thing.address
-        if not all(edit.begins for edit in edits) or end - low > _FARTHEST:
+        if not all(edit.begins for edit in edits) or end - low > farthest:
             ranges |= {(piece.low, piece.high) for piece in moved}
             continue
         starts = sorted(set().union(*(edit.starts(low, end) for edit in edits)))
@@ -367,12 +373,18 @@ def _sorted(moved: Collection[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges[:_MAX_MOVED])
 
 
-def _move(thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: bool) -> Move | None:
-    """Return the move that puts each piece of an object on a line of its own, or None."""
+def _move(
+    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: bool, only: str = ""
+) -> Move | None:
+    """Return the move that puts each piece of an object on a line of its own, or None.
+
+    ``only``: with this edit alone, which also moves the pieces behind the aligned one.
+    """
     meant: list[_Piece] = []
     every: list[_Piece] = []  # all that are moved
     for _, pieces in group:
         away = _moved(pieces) if len(pieces) > 1 else []
+        away = [piece for piece in away if only in ("", piece.edit.words)]
         every += away
         meant += [piece for piece in pieces if away and piece.ours]
     if not every:
@@ -382,6 +394,11 @@ def _move(thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: b
     every, moved = _laid_out(every, used, behind=behind)
     meant += [piece for piece in every if piece not in meant]
     words = _words(thing, meant, every)
+    if only and not words.endswith(_PADDED):
+        along = [p for p in meant if any(low <= p.low < high for low, high in moved)]
+        names = list(dict.fromkeys(map(_called, along)))
+        stay = [name for name in dict.fromkeys(map(_called, meant)) if name not in names]
+        words = f"move {_some(names)} out of the line of {_some(stay)}" if stay else words
     return Move(thing.name, _sorted(moved), cycles, words, _edits(every))
 
 
@@ -423,9 +440,11 @@ def moves(
         thing = group[0][1]
         tried: dict[tuple[tuple[int, int], ...], Move] = {}
         for level in _levels(thing, [pieces for _, pieces in words]):
-            for behind in (False, True):
-                of = [(line, pieces) for (line, _), pieces in zip(words, level, strict=True)]
-                move = _move(thing, of, behind=behind)
+            of = [(line, pieces) for (line, _), pieces in zip(words, level, strict=True)]
+            edits = dict.fromkeys(p.edit.words for pieces in level for p in _moved(pieces))
+            single = [only for only in edits if only][:_MOST_SINGLE] if len(edits) > 1 else []
+            for only, behind in product((*single, ""), (False, True)):
+                move = _move(thing, of, behind=behind, only=only)
                 if move is not None and move.ranges:
                     tried.setdefault(move.ranges, move)
         choices.append(list(tried.values()))

@@ -44,8 +44,9 @@ LIMITS = (
 WITHOUT_GUEST = "the kernel is not modelled: a system call takes 300 cycles plus its wait"
 # A gain below this share of the cycles is not worth a sentence.
 _WORTH = 0.005
-# How much more a complex edit must gain than the simpler edit for the same object.
-_SIMPLER = 0.02
+# How much more a complex edit must gain than the simpler edit for the same object, and how many
+# times as much if nobody knows how to make it, unlike the simpler one.
+_SIMPLER, _UNKNOWN = 0.02, 1.25
 _SENTENCES = 3
 # If threads execute fewer quanta, two recordings of a program differ by more than 3 points.
 _QUANTA = 6
@@ -112,7 +113,10 @@ def _worth_it(
     for move in tried:
         apart = [next(after) for _ in jobs]
         gain = max(_fewer(*pair) for pair in zip(base, apart, strict=True))
-        least = gains[move.name][0] + _SIMPLER if move.name in gains else _WORTH
+        least = _WORTH
+        if move.name in gains:
+            before, simpler, _ = gains[move.name]
+            least = before * (_UNKNOWN if simpler.edit and not move.edit else 1) + _SIMPLER
         if gain >= least:
             gains[move.name] = gain, move, apart
     best = sorted(gains.values(), key=lambda entry: -entry[0])[:_SENTENCES]

@@ -329,6 +329,20 @@ def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
     assert move.ranges == ((0x1008, 0x1010),)
 
 
+def test_each_of_several_alignments_is_also_tried_alone() -> None:
+    """An alignment moves what is behind it, too: a simpler edit may gain as much."""
+    of = Thing(
+        "v", "variable", 0x1000, 24, "struct v", lambda at: f".{'abc'[at // 8]}",
+        edit=lambda at, _: Edit(f"`{'abc'[at // 8]}`", ((0, ()), (at // 8 * 8, ()))),
+    )  # fmt: skip
+    tried = moves([(used_by({0: 1, 8: 2, 16: 3}), of)], lambda _: of)
+    assert [(move.edit, move.words) for move in tried] == [
+        ("`b`", "move `struct v.b` and `struct v.c` out of the line of `struct v.a`"),
+        ("`c`", "move `struct v.c` out of the line of `struct v.a` and `struct v.b`"),
+        ("`b` and `c`", "give `struct v.a` and `struct v.b` and `struct v.c` a line each"),
+    ]
+
+
 @pytest.mark.parametrize("word", ["long", "int"])
 def test_the_gain_is_that_of_the_changed_program(tmp_path: Path, word: str) -> None:
     """Regression: 53% was predicted, and the changed program took 60% fewer cycles.
