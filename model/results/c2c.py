@@ -338,7 +338,7 @@ class Waited(Saved, kw_only=True):
         """The cost, the cause, and what would help."""
         helps = "in any layout: " if self.advised else "padding cannot help; "
         helps += (
-            "keep a count per thread, and let readers sum them"
+            "if threads only count in it, keep a count per thread, and let readers sum them"
             if self.counter
             else "shard it or use it less"
         )
