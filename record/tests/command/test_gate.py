@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +14,6 @@ import pytest
 from scipy import stats
 
 import test_record_view
-from cli.commands.record.gate import GateOptions, VerdictOptions
 from common.paths import ROOT
 from conftest import Cli
 from model.results.c2c import Place, Recorded, RecordedLine
@@ -281,6 +279,7 @@ OTHERS = [
     (("recorder",), "emulator", "with the emulator recorder, this report with the exact"),
     ((*VARIANT, "name"), "other", "is for other, this report for m"),
     ((*VARIANT, "machine_sha256"), "1", "was recorded with an earlier machine file of m"),
+    (("program", "compiler"), "cc", "'cc' compiled, this report from one that 'gcc' compiled"),
     (("program", "placement"), "scatter", "with --placement scatter, this report with os"),
     ((*RUN, "threads"), 5, "has 5 threads, this report 4"),
     (("program", "status"), 1, "was recorded from a program that failed or was stopped"),
@@ -333,11 +332,6 @@ def test_a_text_of_bytes_that_are_no_text_can_be_printed(tmp_path: Path) -> None
     done = subprocess.run(words, capture_output=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stderr.count(b"Traceback")) == (4, 0)
     assert b"\\udc80x" in done.stderr
-
-
-def test_a_gate_runs_a_program_five_times_in_the_emulator() -> None:
-    gated = GateOptions(Path("base.json"), False, VerdictOptions(None, None, None, False))
-    assert (gated.runs, replace(gated, baseline=None).runs) == (5, 1)
 
 
 @pytest.mark.parametrize("options", [(), ("--fail-above", "5%")])

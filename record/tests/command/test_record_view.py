@@ -59,7 +59,7 @@ REPORT: dict[str, Any] = {
     "format": C2C, "experiment": "p", "guest": "2 threads", "recorder": "exact", "partial": False,
     "program": {
         "status": 0, "signal": None, "threads": 2, "processes": 1, "placement": "os",
-        "operations": 0, "compiler": "",
+        "operations": 0, "compiler": "gcc",
     },
     "recording": {"instructions": 9, "accesses_reported": 4}, "uncertainty": None, "seeds": None,
     "advised": True, "advice": [], "waits": [], "notes": [], "limits": ["predicted"],

@@ -134,11 +134,6 @@ def test_two_runs_have_one_result(behave: Path, tmp_path: Path) -> None:
     assert results[0][0] != results[2][0]
 
 
-def test_a_report_repeats(behave: Path) -> None:
-    first, second = (record(behave, "rwlock", "8").stdout for _ in range(2))
-    assert first == second
-
-
 def test_seeds_give_intervals(behave: Path) -> None:
     report = json.loads(record(behave, "mutex", "8", options=("--seeds", "3")).stdout)
     interval = report["variants"][0]["interval"]["hitm_total"]

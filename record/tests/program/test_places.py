@@ -17,45 +17,6 @@ from record.names.locals import Locals
 from record.names.modules import Modules
 from record.names.variables import DebugInfo, type_name
 
-# In C++ all allocations call one function of the library; both calls have the same depth here.
-NEW = r"""
-#include "together.h"
-struct alpha { long one, two, three[14]; };
-struct beta { char name[16]; long four, five; long more[12]; };
-static alpha *a;
-static beta *b;
-static void *work(void *me)
-{
-	pthread_barrier_wait(&ready);
-	for (int i = 0; me && i < 3000; i++)
-		__atomic_fetch_add(&a->one, 1, 0);
-	for (int i = 0; !me && i < 3000; i++)
-		__atomic_fetch_add(&a->two, 1, 0);
-	pthread_barrier_wait(&ready);
-	for (int i = 0; me && i < 3000; i++)
-		__atomic_fetch_add(&b->four, 1, 0);
-	for (int i = 0; !me && i < 3000; i++)
-		__atomic_fetch_add(&b->five, 1, 0);
-	return nullptr;
-}
-int main()
-{
-	a = new alpha{};
-	b = new beta{};
-	together(2, work);
-	return a->one != 3000;
-}
-"""
-
-
-@recorded
-def test_two_objects_that_one_function_makes_have_a_line_and_a_type_each(tmp_path: Path) -> None:
-    """Regression: both objects had the source line of the first one, so neither had a type."""
-    lines = hot_lines(built(tmp_path, "g++ -O2 -g -pthread p.cc -o p", NEW), lines=2)
-    objects = {(line["object"], line["type"]) for line in lines}
-    assert objects == {("heap: main (p.cc:23)", "alpha"), ("heap: main (p.cc:24)", "beta")}
-
-
 NODES = r"""
 #include <list>
 #include <map>

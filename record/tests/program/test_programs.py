@@ -332,38 +332,6 @@ def test_tasks_that_change_threads_share_falsely(tmp_path: Path) -> None:
     assert "alpha" in report["advice"][0]["words"]
 
 
-BUCKETS = r"""
-#include <stdint.h>
-#include "together.h"
-static _Alignas(64) long hits[64];
-static void *work(void *p)
-{
-	uint64_t x = 88172645463325252ull + (uintptr_t)p * 7919;
-
-	for (int i = 0; i < 2000; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
-		__atomic_fetch_add(&hits[x % 64], 1, __ATOMIC_RELAXED);
-	}
-	return NULL;
-}
-ONLY_TOGETHER(8, work)
-"""
-
-
-def test_words_that_all_threads_use_at_random_are_true_sharing(tmp_path: Path) -> None:
-    """A line contains eight such words, but a word alone in a line would move as often."""
-    program = compile_c(tmp_path, "buckets", BUCKETS)
-
-    def holds(report: Report) -> bool:
-        lines = [line for line in report["variants"][0]["lines"] if line["object"] == "hits"]
-        assert {line["sharing"] for line in lines} == {"true"}
-        return len(lines) == 8
-
-    quiet(lambda: record_to(tmp_path / "out.json", program, options=NO_ADVICE)[1], holds)
-
-
 def test_names_do_not_depend_on_which_machines_are_asked_for() -> None:
     """Every byte that is shown gets a name, because the hottest byte differs between machines."""
 

@@ -34,12 +34,6 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_baseline_is_a_report_with_the_figures_of_each_run(baseline: Path) -> None:
-    report = json.loads(baseline.read_text(encoding="utf-8"))
-    assert report["recorder"] == "emulator"
-    assert [run["threads"] for run in report["variants"][0]["runs"]] == [3, 3]
-
-
 def test_lines_that_appear_close_the_gate(baseline: Path) -> None:
     done = gated("--baseline", str(baseline), "--runs", "2", "--fail-above", "50%", "--", *RING)
     assert done.returncode == 4
