@@ -318,14 +318,14 @@ def _behind(thing: Thing, lines: Collection[int]) -> list[_Piece]:
 
 
 def _laid_out(
-    away: Sequence[_Piece], used: Sequence[_Piece], *, behind: bool
+    away: Sequence[_Piece], used: Sequence[_Piece], *, behind: bool | None
 ) -> tuple[list[_Piece], set[tuple[int, int]]]:
     """Return the pieces to align so that ``away`` leave their lines, and the bytes that move.
 
     Who aligns a member aligns its object, too, and all elements of an array around it. The members
     that follow move along, up to the next aligned one. So a member that had another line also needs
-    an alignment. ``behind``: also one that is not in ``used``, because at most one thread was seen
-    to use it.
+    an alignment, unless ``behind`` is None. ``behind``: also one that is not in ``used``, because
+    at most one thread was seen to use it.
     """
     aligned, ranges = [*away], set()
     for thing in {piece.thing.address: piece.thing for piece in away}.values():
@@ -349,7 +349,11 @@ def _laid_out(
         for piece in mine:
             at, last = piece.low - thing.address, before.low - thing.address
             start = starts[bisect_right(starts, at) - 1]
-            together = start <= last and (at - start) // LINE == (last - start) // LINE
+            together = (
+                behind is not None
+                and start <= last
+                and (at - start) // LINE == (last - start) // LINE
+            )
             if together and piece.low // LINE != before.low // LINE:
                 more = piece.edit.starts(low, end).difference(starts)
                 starts = sorted({*starts, *more})
@@ -374,7 +378,7 @@ def _sorted(moved: Collection[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _move(
-    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: bool, only: str = ""
+    thing: Thing, group: Sequence[tuple[Line, list[_Piece]]], *, behind: bool | None, only: str = ""
 ) -> Move | None:
     """Return the move that puts each piece of an object on a line of its own, or None.
 
@@ -443,7 +447,7 @@ def moves(
             of = [(line, pieces) for (line, _), pieces in zip(words, level, strict=True)]
             edits = dict.fromkeys(p.edit.words for pieces in level for p in _moved(pieces))
             single = [only for only in edits if only][:_MOST_SINGLE] if len(edits) > 1 else []
-            for only, behind in product((*single, ""), (False, True)):
+            for only, behind in product((*single, ""), (None, False, True)):
                 move = _move(thing, of, behind=behind, only=only)
                 if move is not None and move.ranges:
                     tried.setdefault(move.ranges, move)
