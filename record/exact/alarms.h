@@ -12,7 +12,7 @@
 
 /**
  * struct alarms - the alarms of one waiter that are in the queue
- * @at: their times, latest first
+ * @at: their times in picoseconds, latest first
  * @n: how many
  */
 struct alarms {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* asks.h - answers system calls by which code asks about its thread and its CPU. */
+/* asks.h - answers system calls that ask about the calling thread, its CPU and clocks. */
 #ifndef EXACT_ASKS_H
 #define EXACT_ASKS_H
 

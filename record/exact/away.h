@@ -17,19 +17,19 @@ extern _Thread_local uint64_t away_since HIDDEN __attribute__((tls_model("initia
 /** away_start - start to measure the host's time. */
 void away_start(void);
 
-/** away_room - make room for the set of callees @set. Return: 0, or -1 without memory. */
+/** away_room - make room to count calls of callees' set @set. Return: 0, or -1 without memory. */
 int away_room(uint32_t set);
 
-/** away_begin - a block is about to make @calls calls. away_back - another block has begun. */
+/** away_begin - a block is about to make @calls calls. away_back - the next block has begun. */
 void away_begin(uint32_t set, uint32_t calls);
 void away_back(void);
 
 /**
- * away_point - as away_begin(), for calls by pointer, which may go into code with hooks
+ * away_point - as away_begin(), for calls by a pointer that may lead into code with hooks
  * away_pointed - the next block has begun
- * @entry: it is the first block of a function
+ * @entry: the next block is the first one of a function
  *
- * Return of away_pointed(): how many of these calls went to code without instrumentation.
+ * Return of away_pointed(): how many calls of away_point() went to code without instrumentation.
  */
 void away_point(uint32_t set, uint32_t calls);
 uint32_t away_pointed(bool entry);

@@ -5,7 +5,7 @@
 
 #include "exact.h"
 
-/* Called for an instruction at @pc that reads the time-stamp counter. Return: 0 or -1. */
+/* Called for each rdtsc and rdtscp: @length bytes at @pc. Return: 0 or -1. */
 typedef int blocks_stamp(uint64_t pc, uint32_t length);
 
 /**

@@ -6,7 +6,7 @@
 #include <signal.h>
 
 /**
- * dispatch_begin - catch system calls from now on, if the kernel can. In the thread that simulates.
+ * dispatch_begin - catch system calls, if the kernel can. Called in the thread that simulates.
  */
 void dispatch_begin(void);
 

@@ -79,16 +79,16 @@ struct turns {
  * @next: next in a queue
  * @at: address of the word that it waits for, or NULL
  * @value: the value that was there
- * @until: when the wait ends by itself
+ * @until: when the wait ends by itself, picoseconds
  * @alarms: the alarms for @until
  * @timed_out: the last wait ended by itself
  * @waits_in, @waits_pc: the function that it waits in, and where it was called
  * @block: its last block that calls code without instrumentation
  * @from: where it made its last call of a function of this library
- * @slice: when another thread of its CPU may run
+ * @slice: when its time slice on its CPU ends, picoseconds
  * @top: where its own function's stack begins
  * @handlers: of pthread_cleanup_push()
- * @end: where a thread that does not return continues
+ * @end: where it continues if its function does not return (ends.c)
  * @robust: the first of the robust mutexes that it holds
  * @mask, @awaits: signals that it blocks, and signals that it waits for, a bit each
  * @stack: of sigaltstack(); @wide: a larger one that replaces it (stacks.c)
@@ -148,7 +148,7 @@ struct thread {
  * @pid: of the process that is recorded
  * @recording: the recording has begun and not ended
  * @threads: all, by number
- * @live: those that have not ended
+ * @live: how many threads have not ended
  * @children: how many processes the program started
  * @strangers: there are children, or threads that the C library made for itself: both may store to
  *	shared memory, and wait in the kernel
@@ -255,7 +255,7 @@ uint64_t sched_time(void);
 /** sched_busy - the time that all CPUs have worked so far, picoseconds. */
 uint64_t sched_busy(void);
 
-/** sched_work - add these and the counted instructions to the caller's clock. */
+/** sched_work - add @instructions, and those counted so far, to the caller's clock. */
 void sched_work(uint32_t instructions);
 
 /** sched_executed - instructions that all threads have executed so far. */
@@ -289,7 +289,7 @@ void sched_second(void);
  * sched_cpu_time - get CPU @n's busy and idle time, picoseconds, and its instructions
  *
  * All figures count from the start of the second thread or, without one, from the beginning.
- * Return: the time from there to the CPU's clock.
+ * Return: the time from that moment to the CPU's clock.
  */
 uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *instructions);
 
@@ -297,7 +297,7 @@ uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *in
 
 /**
  * futex_wait - wait while *@word is @value. May switch.
- * @until: picoseconds, or EXACT_EVER
+ * @until: picoseconds, or EXACT_EVER; @bits: as for FUTEX_WAIT_BITSET
  *
  * Return: 0, EAGAIN or ETIMEDOUT.
  */
@@ -316,7 +316,7 @@ void futex_interrupt(struct thread *t);
 /** futex_rouse - futex_interrupt() at time @at, for callers that are no threads of the program. */
 void futex_rouse(struct thread *t, uint64_t at);
 
-/** futex_look - wake threads whose words changed outside of the model. Return: were there any? */
+/** futex_look - wake threads whose words changed outside of the model. Return: did it wake any? */
 bool futex_look(void);
 
 /** futex_sleep - wait until a time, picoseconds. May switch. */

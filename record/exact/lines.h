@@ -17,8 +17,8 @@
 #include "model.h"
 
 /*
- * A line's word is 0 for a line that nobody has used, and LINES_MODELLED with its number in the
- * arena for one in the model. Else it is 2 * (number of its only CPU + 1), + 1 if that CPU wrote.
+ * The word of a line that nobody has used is 0. That of a line in the model is LINES_MODELLED with
+ * the line's number in the arena. Else it is 2 * (number of its only CPU + 1), + 1 if it wrote.
  */
 #define LINES_MODELLED 0x80000000u
 #define LINES_READ     0x7ffffffeu /* several have read it, nobody has written since */
@@ -70,13 +70,13 @@ void lines_first(void);
 /** lines_second - there is a second thread from now on. Called in the first thread. */
 void lines_second(void);
 
-/** lines_slow - lines_access() of lines that other CPUs have used, too. May switch. */
+/** lines_slow - lines_access() of lines that other CPUs have used, too. May switch threads. */
 void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 
-/** lines_range - access many bytes, and count the instructions that a copy takes. May switch. */
+/** lines_range - access many bytes, and count the instructions of a copy. May switch threads. */
 void lines_range(const void *addr, uint64_t size, bool write, const void *pc);
 
-/* The calling thread is about to access memory: LINES_WRITE and the like. May switch. */
+/* The calling thread is about to access memory; @how: LINES_* or 0. May switch threads. */
 static inline void lines_access(const volatile void *addr, uint32_t size, uint32_t how,
 				const void *pc)
 {
@@ -103,7 +103,7 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
 	       const void *pc);
 
-/** lines_locked - a locked operation of 16 bytes; the caller performs it. May switch. */
+/** lines_locked - a locked operation of 16 bytes; the caller performs it. May switch threads. */
 void lines_locked(volatile void *addr, const void *pc);
 
 void lines_fence(int mo, const void *pc);

@@ -4,9 +4,9 @@
  * for locked with waiters. All words of a mutex lie in one line or two. Priority inheritance has no
  * effect, because threads have no priorities here.
  *
- * When a thread ends, the next locker of its robust mutex gets it as inconsistent: the mutex's
- * owner is DIED. If that locker unlocks the mutex while it is inconsistent, the owner becomes GONE.
- * A thread's robust mutexes form a list.
+ * When a thread ends, the next locker of its robust mutex gets the mutex as inconsistent: the
+ * mutex's owner is DIED. If that locker unlocks the mutex while it is inconsistent, the owner
+ * becomes GONE. A thread's robust mutexes form a list.
  */
 #include <limits.h>
 

@@ -36,14 +36,14 @@ struct outside outside_begin(bool any);
 bool outside_ended(const struct outside *call);
 
 /**
- * outside_again - nothing was there: let others run until it is time to look again. May switch.
+ * outside_again - nothing was there: let other threads run until it is time to look again.
  *
  * Return: false with EINTR if a handler ended the call.
  */
 bool outside_again(struct outside *call);
 
 /**
- * outside_wait - wait until @file has one of @events (POLLIN, POLLOUT), or fails. May switch.
+ * outside_wait - let other threads run until @file has one of @events (POLLIN, POLLOUT), or fails.
  *
  * Return: false with errno if the file's own limit of time (SO_RCVTIMEO, SO_SNDTIMEO) has passed,
  * or a handler ran after which a call ends.

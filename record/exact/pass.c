@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* dispatch.c sees all system calls but those inside PASS(), which clears their byte. */
+/* dispatch.c sees all system calls but those inside PASS(), which clears pass_selector. */
 #include "pass.h"
 
 volatile char pass_selector;

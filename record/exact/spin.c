@@ -3,7 +3,7 @@
  * A loop that waits for another thread's store ends if that store comes. This file ends the run if
  * the store cannot come. After SPIN_QUIET reads without other work, it watches all accesses. If the
  * threads change more than WORDS words, or make a system call, they do work. Watching then starts
- * again after as many reads.
+ * again after another SPIN_QUIET reads.
  *
  * Otherwise each thread's state is sampled: its registers, its stack, and the words that changed. A
  * thread whose states repeat is in an endless loop if all others wait or are in such loops too.

@@ -12,7 +12,7 @@
 extern bool spin_watched HIDDEN;
 extern uint32_t spin_events HIDDEN;
 
-/** spin_look - the thread has read something, or executed EXACT_AHEAD instructions. */
+/** spin_look - the thread has read @read, or, if NULL, executed EXACT_AHEAD instructions. */
 void spin_look(const void *read);
 
 /** spin_wrote - the thread has changed a value at @at, or may have. */

@@ -15,7 +15,7 @@
 int stamps_place(uint64_t pc, uint32_t length);
 
 /**
- * stamps_begin - replace these instructions. Call it after dispatch_begin(): it needs masks_on().
+ * stamps_begin - replace the added instructions. Call after dispatch_begin(): it needs masks_on().
  */
 void stamps_begin(void);
 

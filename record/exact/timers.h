@@ -21,7 +21,7 @@
  */
 bool timers_call(long number, const long *arg, long *result);
 
-/** timers_copied - a file has one more descriptor; timers_closed - one descriptor less. */
+/** timers_copied - a timer's file has one more descriptor; timers_closed - one less. */
 void timers_copied(int from);
 void timers_closed(int number);
 

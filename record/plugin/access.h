@@ -13,7 +13,7 @@
 
 /* Bit of a program counter whose instruction is locked; such an address is not canonical. */
 #define ACCESS_LOCKED (1ull << 62)
-/* Mask of the bits above an address, in a program: how many instructions of the block follow. */
+/* Mask of bits above a program's address: how many instructions follow in the block. */
 #define ACCESS_AFTER 0x1fffu
 
 /* Bits 62 and 63 of an address are the same. */
@@ -73,11 +73,11 @@ void access_attach(const struct access_tables *t);
 void access_sites(uint64_t (*site)(uint64_t pc));
 
 /**
- * access_contended - have several CPUs accessed the line, and written it? Any thread.
+ * access_contended - was the line written while several CPUs used it? Any thread may ask.
  */
 bool access_contended(uint64_t line);
 
-/** access_page_contended - is any line of the page contended? @place: of the page's first byte. */
+/** access_page_contended - is any line of the page contended? @place: the page's first byte. */
 bool access_page_contended(uint64_t place);
 
 /**
@@ -90,7 +90,8 @@ void access_watch_by(struct qemu_plugin_insn *handle, const struct insn *insn, u
 		     api_mem_cb cb);
 
 /**
- * access_lines - get the states of a page's lines, which never move. In the CPU's thread.
+ * access_lines - get the states of the lines of @place's page. They never move. In the CPU's
+ * thread.
  *
  * Return: NULL if there are too many pages.
  */
@@ -108,7 +109,7 @@ static inline bool access_is_own(const uint16_t *lines, uint64_t place, uint32_t
 /**
  * access_report - report an access to the model, while the window is open; in the CPU's thread
  * @lines: what access_lines() returned for the page
- * @data: argument of the callback
+ * @data: argument of the callback; @shift: log2 of the access's bytes
  *
  * Return: is the line contended?
  */

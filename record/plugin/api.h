@@ -63,9 +63,9 @@ typedef void (*api_mem_cb)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64
  * @translated: it has translated a block
  * @begun: a vCPU, or a program's thread, is new
  * @idle: a vCPU halts
- * @resumed: it runs again
+ * @resumed: a halted vCPU runs again
  * @call: a program's thread is about to make a system call; six arguments
- * @called: it has made it
+ * @called: the system call has returned
  * @end: the emulator ends
  */
 struct api_callbacks {

@@ -47,8 +47,8 @@ static inline bool counts_wanted(const struct block *b)
 /**
  * counts_before, counts_after - the block executes
  *
- * Call the first one before, the second one after its instructions were added to the vCPU's
- * counters.
+ * Call counts_before() before, and counts_after() after the block's instructions were added to the
+ * vCPU's counters.
  */
 void counts_before(struct vcpu *v, const struct block *b);
 void counts_after(struct vcpu *v, const struct block *b);

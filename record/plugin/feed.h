@@ -48,7 +48,7 @@ enum feed_got {
  *	picoseconds, except those that ITEM_RESUME states. NULL: ITEM_RESUME states all of them
  * @news: changes whenever an idle CPU may have become ready; NULL: all items are there from the
  *	start
- * @due: when feed_clock() reaches this, the feed calls @alarm; NULL: never
+ * @due: when feed_clock() reaches *@due, the feed calls @alarm; NULL: never
  * @alarm: see @due
  */
 struct feed_source {
@@ -62,7 +62,7 @@ struct feed_source {
 	void *arg;
 };
 
-/* Memory from @low on, below @high, is that of a node of the machine. */
+/* Memory from @low on, below @high, belongs to a node of the machine. */
 struct feed_node {
 	uint64_t low, high; /* physical */
 	uint32_t node;
@@ -77,7 +77,7 @@ struct feed_pad {
  * struct feed_setup - the model's inputs
  * @machine: topology and latencies
  * @cpu: per guest CPU: the machine's CPU that it stands for
- * @nr_cpus: how many
+ * @nr_cpus: how many guest CPUs
  * @node: where memory is; a line in none of them belongs to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
  * @hits_free: a load or store that hits takes no time beyond its instruction, also after
@@ -124,7 +124,7 @@ uint64_t feed_done(const struct feed *f, uint32_t cpu);
 
 /**
  * feed_clock - the time that all CPUs have reached: the clock of the CPU furthest behind. While all
- * are idle, it is the latest clock plus @idle's time.
+ * are idle, it is the latest clock plus the time that feed_source.idle returns.
  *
  * Return: picoseconds that never decrease; the thread in feed_run() writes them, any thread reads.
  */

@@ -16,7 +16,7 @@ void step_check(struct vcpu *v);
 void step_meet(struct vcpu *v);
 
 /**
- * step_before - wait a little if the vCPU is ahead and may soon access such a line. In its thread.
+ * step_before - wait a little if the vCPU is ahead and may soon call step_meet(). In its thread.
  */
 void step_before(struct vcpu *v);
 

@@ -7,8 +7,8 @@
  * says that it is partial. The window closes then, and the model gets GRACE_MS to process the rest.
  *
  * While the window is open the guest's time is the model's (guest_clock.h). While all CPUs are
- * idle, that time advances to the next timer when nothing has happened for SETTLED_NS. The wait
- * gives a timer that is just due the host's time to fire, in which the guest's time stands still.
+ * idle, that time advances to the next timer when nothing has happened for SETTLED_NS. Meanwhile a
+ * timer that is just due can fire, because only the host's time advances.
  *
  * No item says that a CPU was idle when the window opened. The model finds that out when it
  * requests that CPU's first item and there is none.

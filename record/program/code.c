@@ -2,7 +2,7 @@
 /*
  * Watches the program's executed code: its blocks, accesses, locked instructions and marks.
  *
- * Those of the recorder's library inside the program (preload.c) are left out.
+ * The code of the recorder's library inside the program (preload.c) is left out.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>

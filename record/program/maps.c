@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/*
- * Avoids stdio, because it allocates, and the allocator may be the program's, with its lock held.
- */
+/* Avoids stdio: it allocates, and the allocator may be the program's, whose lock may be held. */
 #include "maps.h"
 
 #include <fcntl.h>

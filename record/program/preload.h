@@ -20,7 +20,7 @@ void preload_send(long code, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uin
  * preload_readable - can a page be read?
  * @page: its first byte
  *
- * Afterwards the thread is not hidden.
+ * Afterwards the thread is not hidden from the recorder, even inside preload_enter().
  */
 bool preload_readable(const void *page);
 

@@ -44,7 +44,7 @@ bool sites_full(const struct sites *s, uint64_t pc);
 uint64_t sites_lost(struct sites *s, uint64_t pc);
 
 /**
- * sites_entry - find the entry of a call at @pc below the call @parent; 0: it is the outermost one
+ * sites_entry - find the entry of a call at @pc below the call @parent; 0: below none
  * @make: make it if there is none
  *
  * Return: its entry, or 0 if there is none, or no room.

@@ -4,10 +4,10 @@
  * them. The parts do not overlap. An unmapped part stays in the table and is marked as gone, so
  * what is mapped there later gets another tenant.
  *
- * The loader first maps a whole library, then parts of the same file over it, which keep the
- * tenant. Memory without a file gets a new tenant where a file was unmapped. Over a file that is
- * still mapped such memory extends the file's data, and belongs to its tenant. A file that returns
- * to its old place gets its old tenant.
+ * The loader first maps a whole library. Then it maps parts of the same file over the library; they
+ * keep the tenant. Memory without a file gets a new tenant where a file was unmapped. Over a file
+ * that is still mapped, memory without a file extends the file's data and keeps its tenant. A file
+ * that returns to its old place gets its old tenant.
  *
  * A program may map files for ever. Beyond the maximum, later parts and tenants share the last one.
  */

@@ -31,7 +31,7 @@
  * struct user_thread - one thread of the program
  * @v: the CPU that it holds; NULL: none, and its actions are not recorded
  * @seen: as @v, but NULL while the thread is hidden
- * @held: that CPU's number
+ * @held: number of the CPU that it holds
  * @cpu: the CPU assigned to it, USER_NO_CPU before its first instruction; used by any thread
  * @begun: it has executed an instruction
  * @hidden: it is in the recorder's library
@@ -66,8 +66,8 @@ struct user_thread {
  * @readable: the program's addresses are the emulator's
  * @follow: record children too
  * @own_low: start of the code of the library inside the program (preload.c), which is ignored
- * @own_high: its end; used by any thread
- * @creator: the CPU that made the last thread or child, and its instructions then; used by any
+ * @own_high: end of that code; used by any thread
+ * @creator: the CPU that made the last thread or child, and its instructions then; any thread
  * @arrived: number and CPU that the first thread keeps because a recorded thread executed this
  *	program; no CPU if none did, or if the thread already has them
  */
@@ -101,7 +101,7 @@ bool cpus_enter(struct user_thread *t);
 /** cpus_leave - the thread waits in the kernel, or ends. */
 void cpus_leave(struct user_thread *t);
 
-/** cpus_take_turns - let another thread have the CPU, if one waits for it or this one has moved. */
+/** cpus_take_turns - let others have the CPU, if one waits or this thread moves to another CPU. */
 void cpus_take_turns(struct user_thread *t);
 
 /**
@@ -131,7 +131,7 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
 /* ---- notes.c ---- */
 
 /**
- * notes_thread - record a thread, while it lives.
+ * notes_thread - record a thread; call it while the thread lives.
  */
 void notes_thread(const struct user_thread *t);
 
@@ -148,7 +148,7 @@ void notes_unmaps(uint64_t at, uint64_t size);
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path);
 /*
  * notes_stack - a thread's first stack pointer, or 0, and the pointer to its thread-local memory;
- * a thread's first call counts
+ * only the first call for a thread counts
  */
 void notes_stack(pid_t tid, uint64_t pointer, uint64_t local);
 /* notes_locals - a file's part of the thread-local memory, as preload_locals() gives it. */

@@ -5,7 +5,7 @@
 
 #define VIEW_PATH 4096u
 
-/** view_path - Return: the machine's file of that path, in @space, or @path where it has none. */
+/** view_path - Return: the machine's file of that path, in @space; @path if there is none. */
 const char *view_path(const char *path, char space[VIEW_PATH]);
 
 #endif
