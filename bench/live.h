@@ -22,7 +22,7 @@
 
 #define LIVE_MAX_LINES 64
 
-/* Print one line on stderr; its value is @status. Any thread may use it. */
+/* Print one line on stderr; the expression's value is @status. Any thread may use it. */
 #define complain(status, ...) (warnx(__VA_ARGS__), (status))
 
 /**
@@ -112,8 +112,8 @@ int live_measure(struct live *live);
 /**
  * struct live_summary - the summary of a point's turns
  * @median: median of the turns that count, separately for each member of the struct
- * @low: 10th percentile of ns
- * @high: 90th percentile of ns
+ * @low: 10th percentile of live_sample.ns
+ * @high: 90th percentile of live_sample.ns
  * @rounds: number of turns that count: the undisturbed ones if there are at least three, else all
  * @disturbed: turns in which another task kept a thread from running
  */

@@ -30,7 +30,7 @@ void live_options_free(struct live_options *o);
 void live_list_add(struct live_list *list, u32 value);
 
 /**
- * live_chosen - is @name in @ops, a list with commas? NULL contains all names.
+ * live_chosen - is @name in @ops, a list with commas? With @ops NULL all names are.
  */
 bool live_chosen(const char *ops, const char *name);
 

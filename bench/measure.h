@@ -41,9 +41,8 @@ double measure_quartile(double *value, u32 nr);
  * @b: the other CPU
  * @home: CPU that touches the line's page first, which places the page on its node
  * @samples: number of samples, at least 1
- * @deadline: take no further sample after this time of sample_now_ns(); 0: no deadline
- * @ns: receives the one-way latency, lower quartile of all samples; the first sample is always
- *	taken
+ * @deadline: take no sample but the first after this time of sample_now_ns(); 0: no deadline
+ * @ns: receives the one-way latency in nanoseconds, lower quartile of all samples
  *
  * Return: 0 or a positive errno value.
  */

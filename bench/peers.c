@@ -4,10 +4,10 @@
  * thread on this host. The sets are for the CPUs of a machine file. schedshard-live compares
  * operations of several threads at once.
  *
- * The sets take turns. In every round each runs for about TURN_NS, one right after the other, and
- * its time is divided by the library's in the same round. So a disturbance that lasts a whole round
- * cancels out, and one of a single turn changes only one ratio of many. A walk sums up its CPUs,
- * and a wrong sum ends the program.
+ * The sets take turns. In every round each set runs for about TURN_NS, one right after the other. A
+ * set's time is divided by that of the library's set in the same round. So a disturbance that lasts
+ * a whole round cancels out, and one of a single turn changes only one ratio of many. A walk sums
+ * up its CPUs, and a wrong sum ends the program.
  */
 #include <ck_bitmap.h>
 #include <err.h>

@@ -10,7 +10,7 @@
  *   POSTED      with real barriers, for the model in which atomic operations without a
  *               result wait in the store buffer: only the barriers order them there
  *
- * On x86 "returned" means a moment in real time, for which a ghost variable stands. In the posted
+ * On x86 "returned" means a moment in real time; a ghost variable stands for it. In the posted
  * model the setter reports its return through memory, with a release store. In the last case a
  * ghost variable reports it in both models, because shard_summary_mark() ends with a barrier.
  * Without that barrier the bit may still be in the buffer when the function returns.

@@ -46,7 +46,7 @@ struct explore_case {
 		.setup = setup_, .body = body_, .check = check_, ##__VA_ARGS__                   \
 	}
 
-/* A body or a set-up that is one call, of a function that several of them share. */
+/* Define a body or a set-up that only calls a function, which others may call too. */
 #define EXPLORE_BODY(name_, call_)  EXPLORE_CALL(name_, cpu, call_)
 #define EXPLORE_SETUP(name_, call_) EXPLORE_CALL(name_, nr_cpus, call_)
 #define EXPLORE_CALL(name_, arg_, call_) \

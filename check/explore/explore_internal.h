@@ -101,7 +101,8 @@ static inline void x_hash_add(struct x_hash *h, uint64_t val)
 /*
  * The model "weak". x_weak_address() is called before an operation is proposed. x_weak_barrier() is
  * for barriers that are not steps. x_weak_plain_store() is called before the program performs a
- * plain store, and enters it in the history; x_weak_plain_stored() is called after the store.
+ * plain store, and enters the store in the history; x_weak_plain_stored() is called after the
+ * store.
  */
 void x_weak_init(void);
 void x_weak_reset(void);

@@ -72,7 +72,7 @@ void x_note_end(struct x_stats *s, const struct x_event *events, uint32_t nr_eve
 /* Count an execution that the search ends early as redundant, with a data race found in it. */
 void x_note_cut(struct x_stats *s, const struct x_event *events, uint32_t nr_events);
 
-/* The number of switches away from a program that had not ended, plus that of old values read. */
+/* The number of switches away from a program that had not ended, plus the old values read. */
 uint32_t x_count_preemptions(const struct x_event *events, uint32_t nr_events);
 
 /* May the order of these two operations of different CPUs matter? */

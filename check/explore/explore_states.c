@@ -19,8 +19,8 @@
  *
  * With a bound, a switch from a program that has not ended to another CPU's program costs one
  * preemption. So does a load that returns an old value; flushes are free. What can happen then also
- * depends on the CPU that moved last and on the preemptions left. The first is part of the hash.
- * The second is stored beside it, and a state that is reached with more preemptions left is
+ * depends on the CPU that moved last and on the preemptions left. That CPU is part of the hash. The
+ * preemptions left are stored beside it, and a state that is reached with more of them left is
  * searched again.
  */
 #include "explore_search.h"

@@ -14,7 +14,7 @@
 
 #include "../../../port/sim/port.h"
 
-/* A thread that waits for another one: that execution does not count. */
+/* Called by a thread that would wait for another one: the execution does not count. */
 void explore_give_up(void);
 #define cpu_relax() explore_give_up()
 
