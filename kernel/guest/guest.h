@@ -29,7 +29,7 @@ uint64_t now_ns(void);
 
 /**
  * sleep_ns() - sleep, and continue after a signal
- * @ns: how long
+ * @ns: nanoseconds to sleep
  */
 void sleep_ns(uint64_t ns);
 
@@ -54,7 +54,7 @@ unsigned int rng_below(uint64_t *state, unsigned int limit);
  * read_text() - read a small file as text
  * @path: the file
  * @text: where to; always terminated
- * @size: room in @text
+ * @size: room in @text, bytes
  *
  * Return: bytes read, or -1 with errno set and @text empty.
  */
@@ -87,7 +87,7 @@ int online_cpus(struct cpu_list *list);
 /**
  * set_deadline() - make a thread a deadline task, whose deadline is the middle of its period
  * @tid: the thread, 0: the caller
- * @runtime_ns: its runtime in each period, at most half of it
+ * @runtime_ns: its runtime in each period, at most half of the period
  * @period_ns: its period
  *
  * Return: 0, or -1 with errno set.

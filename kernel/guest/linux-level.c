@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * linux-level SECONDS: shows that Linux sends an RT task to wait behind a deadline task, although
- * it could run elsewhere.
+ * the RT task could run elsewhere.
  *
  * The enqueue of a deadline task raises its CPU's level to the highest one. An RT task that wakes
  * behind the deadline task lowers the level to its own. Searches then find this CPU first.
@@ -10,8 +10,8 @@
  *   CPU L    a task (FIFO 15) spins
  *   CPU T    the victim (FIFO 20), which may run on all three, spins; a FIFO 30 task displaces it
  *
- * The victim belongs on L, which has the lowest task. Linux pushes it to B. There it makes no step
- * until the deadline task on B or the task on T ends its turn.
+ * The victim belongs on L, which has the lowest task. Linux pushes the victim to B. There it makes
+ * no step until the deadline task on B or the task on T ends its turn.
  *
  * If the fair server has its turn on L when the victim is displaced, L's level is not lower: the
  * victim waits on T, in any kernel.

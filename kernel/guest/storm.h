@@ -56,7 +56,7 @@ struct storm {
 /**
  * storm_worker_run() - the life of one worker
  * @storm: shared by all
- * @self: this one's number
+ * @self: the worker's number
  *
  * Context: its own thread. Returns when storm->stop is set.
  */
@@ -66,7 +66,7 @@ void storm_worker_run(struct storm *storm, unsigned int self);
  * storm_wake() - wake a worker by its futex, or by its pipe
  * @storm: shared by all
  * @who: the worker
- * @by_pipe: which of the two
+ * @by_pipe: true: by its pipe
  */
 void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
 
@@ -76,10 +76,10 @@ void storm_wake(struct storm *storm, unsigned int who, bool by_pipe);
  * @limit: how late a worker must be before it is sampled, ns
  *
  * The monitor watches a late worker for a second. It is a fault of the kernel when the worker
- * sleeps past the end of its timeout. It is also one when the worker waits as an RT task while CPUs
- * that it may use run something of lower priority. Nearly every sample must show that. It is not a
- * fault if tasks of its priority or higher kept all these CPUs busy, because the storm may have
- * more work than the machine can do.
+ * sleeps past the end of its timeout. It is also a fault when the worker waits as an RT task while
+ * CPUs that it may use run something of lower priority. Nearly every sample must show that. It is
+ * not a fault if tasks of its priority or higher kept all these CPUs busy, because the storm may
+ * have more work than the machine can do.
  *
  * Return: the number of faults, each printed on stdout with what was seen.
  */

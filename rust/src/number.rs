@@ -31,7 +31,7 @@ impl Statistic {
         created(unsafe { sys::schedshard_cpu_counter_create(0) }).map(Statistic)
     }
 
-    /// Count for the CPU on which the thread runs.
+    /// Adds `n` for the CPU on which the thread runs.
     pub fn add(&self, n: i64) {
         let here = Cpu::current().number();
         // SAFETY: the counter is alive, and the number is a CPU's.
@@ -70,12 +70,12 @@ impl Items {
 
     // SAFETY of all calls below: the counter is alive, and each number is a CPU's.
 
-    /// Counts one more item, which belongs to a CPU.
+    /// Counts one more item; the item belongs to `cpu`.
     pub fn add(&self, cpu: Cpu) {
         unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), 1) }
     }
 
-    /// Counts one item less, which belonged to that CPU.
+    /// Counts one item less; the item belonged to `cpu`.
     pub fn remove(&self, cpu: Cpu) {
         unsafe { sys::schedshard_counter_add(self.0.as_ptr(), cpu.number(), -1) }
     }

@@ -79,7 +79,7 @@ impl Set {
         unsafe { sys::schedshard_sbm_empty(self.raw()) }
     }
 
-    /// The CPU in the set that is nearest to a CPU.
+    /// The CPU in the set that is nearest to `cpu`.
     pub fn near(&self, cpu: Cpu) -> Option<Cpu> {
         Cpu::returned(unsafe {
             sys::schedshard_sbm_near_cpu(self.raw(), ptr::null(), cpu.number())

@@ -105,12 +105,12 @@ impl Slots {
     // SAFETY of all calls below: the set is alive, and each number is a CPU's, or that of a slot
     // which a claim returned.
 
-    /// Claim a free slot near the CPU on which the thread runs.
+    /// Claims a free slot near the CPU on which the thread runs.
     pub fn claim(&self) -> Option<Slot<'_>> {
         self.claim_near(Cpu::here())
     }
 
-    /// Claim a free slot near a CPU.
+    /// Claims a free slot near `cpu`.
     pub fn claim_near(&self, cpu: Cpu) -> Option<Slot<'_>> {
         let got = unsafe { sys::schedshard_slot_claim_near(self.set.as_ptr(), cpu.number()) };
         self.slot(got, cpu)
@@ -125,12 +125,12 @@ impl Slots {
         mine.map(|&index| self.guard(index, cpu)).collect()
     }
 
-    /// Frees several slots at once, and wakes as many waiters. Slots of [`Slots::claim_n`] that are
-    /// neighbours take one atomic operation.
+    /// Frees several slots at once, and wakes up to as many waiters. Slots of [`Slots::claim_n`]
+    /// that are neighbours take one atomic operation.
     ///
     /// # Panics
     ///
-    /// If one is a slot of another set.
+    /// If one of them is a slot of another set.
     pub fn put_n(&self, slots: Vec<Slot<'_>>) {
         let here = Cpu::here().number();
         let found: Vec<u32> = slots
@@ -170,7 +170,7 @@ impl Slots {
     }
 
     /// Claims one of `limit` slots, which are spread over all cores. Callers with the same limit
-    /// never hold more than that, so the rest stays free for others.
+    /// never hold more than `limit` slots together, so the rest stays free for others.
     pub fn claim_limit(&self, limit: u32) -> Option<Slot<'_>> {
         let (set, cpu) = (self.set.as_ptr(), Cpu::here());
         let got = unsafe { sys::schedshard_slot_claim_limit(set, cpu.number(), limit) };
@@ -228,8 +228,8 @@ impl Slots {
     ///
     /// # Safety
     ///
-    /// The number is that of a `Kept` of this set, of which nobody makes use any more. A second put
-    /// would give the slot two owners.
+    /// The number is that of a `Kept` of this set, and nobody uses that `Kept` any more. A second
+    /// put would give the slot two owners.
     pub unsafe fn put_index(&self, index: usize) {
         self.put_near(index as u32, Cpu::here());
     }

@@ -28,8 +28,9 @@ impl Wakers {
         self.waiting.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Called after a slot has become free. The library's waking puts and its growing end with the
-    /// full barrier that has to come between the two: another one here would double a put's time.
+    /// Called after a slot has become free. A full barrier must come between that and this call.
+    /// The library's waking puts and its growing end with one; another one here would double a
+    /// put's time.
     pub(crate) fn wake_one(&self) {
         if self.count.load(Relaxed) == 0 {
             return;
