@@ -14,7 +14,7 @@
  *     (the lowest bit of the CPU's count). The other thread had set the flag, with release, after
  *     the note, so the note happened before the add returned.
  *   - Another thread set it, and cpu_counter_add() read the flag. The caller serialises such an add
- *     with all other adds for the CPU, so it has ordered the two threads.
+ *     with all other adds for the CPU, and so orders the two threads.
  *
  * A sum may see an add's note without its count, or miss both while the add runs. A later sum never
  * misses what an earlier one contains, because no bit of @noted is ever cleared. The flag is part

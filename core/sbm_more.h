@@ -4,9 +4,9 @@
  *
  * Concurrency: as in sbm.h, except for sbm_from_mask(), which updates every shard by plain stores.
  * The caller must exclude all other updates meanwhile, because sbm_from_mask() would undo them.
- * With a summary the caller must also exclude searches, which may clean the summary: nothing orders
- * a plain store before the load of the summary (sbm_more.c). sbm_test() and sbm_to_mask() are not
- * searches.
+ * With a summary the caller must also exclude searches: a search may clean the summary, and nothing
+ * orders a plain store before the load of the summary (sbm_more.c). sbm_test() and sbm_to_mask()
+ * are not searches.
  *
  * Guarantees of a search, context, ordering and lines touched: as in sbm.h. sbm_weight() is a
  * search too. A CPU number of -1 means none.

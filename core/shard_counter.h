@@ -11,8 +11,8 @@
  * sum reads the places one after the other, so:
  *
  *   1. With no concurrent add the sum is exact, before, during and after an attach.
- *   2. With concurrent adds it contains every add that was complete when it began, and a subset of
- *      the others.
+ *   2. With concurrent adds the sum contains every add that was complete when the sum began, and
+ *      some of the others.
  *
  * Guarantee 2 is weak. If an item moves (dec for one CPU, inc for another, in any order), the sum
  * may count it at both CPUs, at one, or at neither. So a sum of 0 does not mean that there was a

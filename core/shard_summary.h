@@ -24,7 +24,7 @@
 /**
  * struct shard_summary - one bit pair per shard
  * @nr_shards: shards that it covers
- * @bytes: its memory
+ * @bytes: bytes of its memory
  * @word: a word for each 32 shards: low half "occupied", high half "cleaning" (shard_summary.c). On
  *	lines apart from @nr_shards, which every CPU reads
  */

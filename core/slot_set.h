@@ -6,7 +6,7 @@
  * plan->slot[cpu].idx has its home at that CPU, so it can stand for an object of the CPU. For a set
  * of CPUs that is walked use an sbm (sbm.h).
  *
- * There are two kinds of sets. In one the homes stay. In the other a slot's home follows its last
+ * There are two kinds of sets. In one kind homes stay. In the other a slot's home follows its last
  * user, because slot_put_near() makes the CPU's shard the home. The second kind is for slots that
  * one core claims and another one puts, such as the tags of requests that complete on another core.
  * A set of the second kind has one bit per slot in each shard, and a pointer per 64 of these bits.

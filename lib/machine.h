@@ -87,7 +87,7 @@ struct machine_ops {
 /**
  * struct machine_param - one constant of the [protocol] table
  * @key: lower-case letters, digits and underscores
- * @value: at least 0
+ * @value: the constant, at least 0
  */
 struct machine_param {
 	const char *key;

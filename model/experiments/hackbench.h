@@ -11,7 +11,7 @@
 /**
  * struct hackbench - one run
  * @received: number of messages received
- * @on: count messages
+ * @on: whether messages are counted
  * @over: senders and receivers should end
  * @step: called often by the threads
  * @arg: for @step

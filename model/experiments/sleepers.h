@@ -11,7 +11,7 @@
 /**
  * struct sleepers - one thread per simulated CPU
  * @run: the run
- * @level: the highest level
+ * @level: the highest RT level of the threads
  * @levels: number of levels, descending from thread to thread; 0 or 1: all threads have one level
  * @group: threads are pinned in groups of this many CPUs, and the variant "partition" makes each
  *	group a root domain; 0: all threads may run anywhere

@@ -70,7 +70,7 @@ void arena_label(const char *name, const char *type);
 
 /**
  * arena_constant - declare that no simulated CPU writes these lines from now on.
- * @ptr: in the arena
+ * @ptr: start of the memory, in the arena
  * @size: bytes; lines count as a whole
  *
  * A write to such a line aborts the program. A core with a copy of it may read it before other CPUs

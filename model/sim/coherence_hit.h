@@ -112,7 +112,7 @@ static inline bool line_use(struct line *l, uint32_t line, uint32_t cpu, bool wr
  * @core: its core
  * @write: the access needs the line exclusively
  * @op: picoseconds the access takes; the core must have the line until its end
- * @now: picoseconds
+ * @now: the CPU's clock, picoseconds
  * @known: all events before this time have happened; if it is later than @now, the answer is final
  * @extra: receives the extra picoseconds of a line that a sibling wrote
  *

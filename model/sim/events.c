@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A slot never mixes events of two rounds of the wheel. No event is before the one popped last, and
- * an event enters the wheel only less than WHEEL_SLOTS slots ahead of that one. So if two events of
- * the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
+ * an event enters the wheel only if it is less than WHEEL_SLOTS slots after the one popped last. So
+ * if two events of the wheel have different slot numbers, these differ modulo WHEEL_SLOTS.
  */
 #include "events.h"
 

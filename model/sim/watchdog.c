@@ -5,8 +5,8 @@
  * The watchdog does not end a program that would end by itself. A CPU that only reads can act
  * differently only when another CPU has stored, or at a later time. The watchdog waits for a number
  * of accesses (its patience) in which no CPU has stored. It then notes the latest time to which any
- * CPU computes, waits until that time is over, and then for as many accesses again. By then each
- * CPU has read what there is to read, and has not stored anything.
+ * CPU computes, waits until that time is over, and then waits for as many accesses again. By then
+ * each CPU has read what there is to read, and has not stored anything.
  */
 #include "watchdog.h"
 

@@ -61,7 +61,7 @@ enum fair_mode { FAIR_USER, FAIR_KERNEL, FAIR_HALTED, FAIR_MODES };
 
 /**
  * struct fair_stats - events, on one CPU or on all
- * @time: by mode, picoseconds
+ * @time: time spent in each mode, picoseconds
  * @enters, @enter_time: number of entries into the idle set, with a stopped tick, and their time
  * @exits, @exit_time: number of exits, each at a CPU's first busy tick, and their time
  * @ticks, @kick_time: busy ticks, and the time that they spent on requesting a balancer

@@ -30,7 +30,7 @@
  * struct nohz - as in Linux 6.12 on 64 bits with CPUMASK_OFFSTACK=y; a field that a layout does not
  * use stays 0
  * @idle_cpus_mask: the set
- * @nr_cpus: CPUs in it
+ * @nr_cpus: number of CPUs in the set
  * @has_blocked: one of these CPUs may have blocked load that decays
  * @needs_update: one of these CPUs is new, so next_balance may be too late
  * @next_balance: jiffy from which a busy CPU may request a balance
