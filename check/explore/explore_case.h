@@ -69,7 +69,7 @@ void explore_name(const void *ptr, size_t size, const char *name);
 
 /**
  * explore_const - declare that no body writes an object.
- * @ptr: from port_alloc(); its whole lines count
+ * @ptr: address of the object, from port_alloc(); its whole lines count
  * @size: bytes
  *
  * Loads from it are not steps, which keeps the number of interleavings low. A store to it is a
@@ -90,8 +90,8 @@ uint64_t explore_result_of(uint32_t slot);
 /**
  * explore_give_up - end the body here; the execution does not count.
  *
- * For a body that would have to wait for a lock. There are other executions in which it finds the
- * lock free, and only those count. The final check calls explore_gave_up().
+ * For a body that would have to wait for a lock. There are other executions in which the body finds
+ * the lock free, and only those count. The final check calls explore_gave_up().
  */
 void explore_give_up(void);
 bool explore_gave_up(void);

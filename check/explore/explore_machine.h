@@ -140,7 +140,7 @@ enum x_touch x_op_touch(const struct x_op *op);
 /**
  * x_step - perform the next operation of an enabled process.
  * @proc: a process in x_enabled()
- * @alt: below x_alternatives(@proc)
+ * @alt: which alternative, below x_alternatives(@proc)
  * @ev: receives the effect
  */
 void x_step(unsigned int proc, uint32_t alt, struct x_event *ev);

@@ -72,13 +72,13 @@ int write_text(const char *path, const char *text);
 /**
  * parse_cpu_list() - CPUs of a list like 0-3,8
  * @text: the list, as in sysfs; ends at the first character that cannot belong to it
- * @list: result, in the order of the text, without CPU numbers of GUEST_CPUS and above
+ * @list: receives the CPUs, in the order of the text, without CPU numbers of GUEST_CPUS and above
  */
 void parse_cpu_list(const char *text, struct cpu_list *list);
 
 /**
  * online_cpus() - the CPUs that are online now
- * @list: result
+ * @list: receives the CPUs
  *
  * Return: 0, or -1 with errno set when sysfs does not say.
  */

@@ -11,8 +11,8 @@
  *
  * The first waiting task (FIFO 30) outranks the task in the section. So a push on A only asks for a
  * reschedule, and A stays overloaded. Each other CPU whose priority drops asks for a round of the
- * walk, which leads back to A. Without that commit's rule A then sends itself an interrupt. If
- * another priority drops before A has handled this interrupt, A sends another one, and so on.
+ * walk, and the walk leads back to A. Without that commit's rule A then sends itself an interrupt.
+ * If another priority drops before A has handled this interrupt, A sends another one, and so on.
  *
  * The task in the section is in turn a normal one, as in the commit, and one of FIFO 20. The second
  * waiting task has FIFO 10, so it outranks only the normal one. Patch 01 ends the overload of A if

@@ -87,7 +87,7 @@ struct turns {
  * @from: where it made its last call of a function of this library
  * @slice: when its time slice on its CPU ends, picoseconds
  * @top: where its own function's stack begins
- * @handlers: of pthread_cleanup_push()
+ * @handlers: its cleanup handlers, of pthread_cleanup_push()
  * @end: where it continues if its function does not return (ends.c)
  * @robust: the first of the robust mutexes that it holds
  * @mask, @awaits: signals that it blocks, and signals that it waits for, a bit each

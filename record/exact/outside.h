@@ -46,7 +46,7 @@ bool outside_again(struct outside *call);
  * outside_wait - let other threads run until @file has one of @events (POLLIN, POLLOUT), or fails.
  *
  * Return: false with errno if the file's own limit of time (SO_RCVTIMEO, SO_SNDTIMEO) has passed,
- * or a handler ran after which a call ends.
+ * or if a handler ended the call.
  */
 bool outside_wait(int file, short events);
 

@@ -33,7 +33,7 @@ enum insn_mark {
  * @locked: it has a LOCK prefix, or is an exchange with memory, which needs none
  * @stack: it accesses nothing but its own stack (push, pop, call, return)
  * @ret: it returns from a function
- * @call: it calls one
+ * @call: it calls a function
  * @jump: it is an unconditional jump to @target
  * @mark: a message of the guest
  */

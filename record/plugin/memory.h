@@ -10,8 +10,8 @@
 
 /**
  * struct memory - each function returns NULL if there is no memory
- * @zeroed: never freed
- * @chunk: of a stream; all have one size
+ * @zeroed: allocate zeroed memory, which is never freed
+ * @chunk: allocate a chunk of a stream; all chunks have one size
  * @drop: free a chunk
  */
 struct memory {

@@ -19,7 +19,7 @@
  * little to do with each other.
  *
  * The wait is bounded, because the emulator sometimes stops all vCPUs on behalf of one, and the
- * model may wait for that one. If the model has not advanced in all of PATIENCE_NS, the CPU
+ * model may wait for that vCPU. If the model has not advanced in all of PATIENCE_NS, the CPU
  * continues, whatever the others do. The limit grows in proportion to the guest's CPUs, because the
  * CPU for which the model waits may not run for some time. The result says how often a CPU
  * continued, as a measure of trust in the quantum.

@@ -5,7 +5,7 @@
  * needs the next one, which then exists because it holds the next item.
  *
  * A pushing process may be killed at any instruction, and another one continues. If a chunk was
- * linked for the next item but is still empty, the other process knows it by the chunk's number.
+ * linked for the next item but is still empty, the other process knows the chunk by its number.
  */
 #include "stream.h"
 

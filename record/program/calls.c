@@ -8,7 +8,7 @@
  * invisible; each call costs CALL_CYCLES.
  *
  * A sleep of at most LONG_SLEEP_NS takes that long in the model: the thread resumes when the clocks
- * of the others have advanced so far. If all are idle, the clocks advance to the sleep's end. A
+ * of the other CPUs have advanced so far. If all are idle, the clocks advance to the sleep's end. A
  * longer sleep follows the host's clock, which is the clock that the program reads.
  */
 #include <asm/prctl.h>

@@ -58,7 +58,7 @@ struct shared_object {
  * struct shared_cpu - one CPU of the model
  * @held: 0, or 2 * (number of the holder's image + 1); bit 0: others wait; a futex
  * @threads: number of threads assigned to it
- * @node: of the machine
+ * @node: its node of the machine
  */
 struct shared_cpu {
 	uint32_t held __attribute__((aligned(64)));

@@ -6,8 +6,8 @@
  * stream and clock are those of its holder. A thread holds its CPU while it executes, and releases
  * it while it waits in the kernel. So threads that share a CPU take turns.
  *
- * Concurrency: only a thread itself uses its fields, except for those that are marked for any
- * thread, which are atomic. The tables of notes.c and heap.c have a lock each.
+ * Concurrency: only a thread itself uses its fields. Those marked "any thread" are exceptions, and
+ * atomic. The tables of notes.c and heap.c have a lock each.
  */
 #ifndef RECORD_USER_H
 #define RECORD_USER_H
@@ -187,7 +187,7 @@ void code_translated(struct qemu_plugin_tb *tb);
 /** forks_watch - follow this process's forks from now on. Return: 0, or an error number. */
 int forks_watch(void);
 
-/** forks_ended - the thread calls this when its system call ends, which may be a failed fork. */
+/** forks_ended - the thread's system call has ended; it may have been a failed fork. */
 void forks_ended(int64_t result);
 
 /* ---- user.c ---- */

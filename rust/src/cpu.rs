@@ -19,9 +19,9 @@ pub(crate) fn newest() -> io::Result<*const sys::Plan> {
     }
 }
 
-/// The first plan that this crate saw, by which it checks numbers. Each constructor calls this
-/// before it makes its object. So an object contains all CPUs of the plan, and may contain more,
-/// even if code in C refreshes the plan between the two calls.
+/// The first plan that this crate saw: the crate checks numbers by this plan. Each constructor
+/// calls this before it makes its object. So an object contains all CPUs of the plan, and may
+/// contain more, even if code in C refreshes the plan between the two calls.
 pub(crate) fn plan() -> io::Result<*const sys::Plan> {
     let known = FIRST.load(Ordering::Acquire);
     if !known.is_null() {
