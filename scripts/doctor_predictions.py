@@ -41,8 +41,8 @@ MACHINES = (
 )  # fmt: skip
 SAMPLES = 20
 # A row begins with these wake-ups per second per CPU, whose periods do not divide the tick's.
-# Between two points, of which one is below and one above a level, points are added until their
-# rates or shares are within these factors.
+# Between a point below a level and one above it, points are added until their rates or shares are
+# within these factors.
 _BEGIN = (210.0, 1100.0, 3700.0, 11_300.0, 37_000.0)
 _NEAR, _CLOSE, _MOST = 1.08, 1.5, 20
 _HEAD = {

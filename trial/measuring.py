@@ -23,7 +23,7 @@ from trial.host import Machine
 from trial.plan import PAUSE, RUNS, TOOLS, Figures, Plan, Step, costs_of
 from trial.workloads import EVENTS, environment
 
-_LOOK = 2.0  # seconds between two looks at its heat, while a program runs
+_LOOK = 2.0  # seconds between two looks at the machine's heat, while a program runs
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MOST_OUTPUT = 8 << 20
 

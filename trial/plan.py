@@ -16,7 +16,7 @@ from trial.workloads import WORKLOADS, Workload
 
 RUNS = 5
 PAUSE = 0.5  # seconds of looking whether the machine is idle, between two steps
-_SLOWEST, _SLACK = 10, 60  # a program may take so many times its seconds, and more seconds
+_SLOWEST, _SLACK = 10, 60  # a program may take _SLOWEST times its seconds, plus _SLACK
 _LONGER = 1.5  # a trial that takes so many times the wanted time says so
 LIVE, MEASURE = "schedshard-live", "schedshard-measure"
 TOOLS = (LIVE, MEASURE)

@@ -27,8 +27,8 @@ from model.machines.topo import ranges
 # Linux 6.1 brought partitions of type `isolated`, and 6.7 those whose parent is no partition
 # ("remote"). Up to 6.10 the kernel could overlook a remote one of type `root` (ccac8e8de99c).
 REMOTE_FIXED = (6, 11, 0)
-# From 6.11 to 6.12.9 isolcpus returned to the domain of the rest once there was a partition of type
-# `root` (9b496a8bbed9).
+# From 6.11 to 6.12.9 CPUs of isolcpus returned to the domain of the other CPUs, once there was a
+# partition of type `root` (9b496a8bbed9).
 _LEAK_FIXED = (6, 12, 10)
 # Since this version the root cgroup of version 2 contains cpuset.cpus.effective.
 _EFFECTIVE = (5, 0, 0)

@@ -32,7 +32,7 @@ AUXILIARY = re.compile(r"/(?:emulator|iothread[0-9]+)$")
 _CORE = 2
 _UNITS = (".service", ".scope", ".libvirt-qemu", ".libvirt-lxc")
 # What systemd-nspawn makes: machine-NAME.scope by hand, systemd-nspawn@NAME.service as a service.
-# An administrator chooses NAME. Other programs may make such scopes; libvirt's name its driver.
+# An administrator chooses NAME. Libvirt makes such scopes, too, with its driver before NAME.
 _NSPAWN = re.compile(
     r"/machine\.slice/(?:machine-(?!(?:qemu|lxc|ch)(?:\\x2d|-))[^/]*\.scope|systemd-nspawn@)"
 )

@@ -28,7 +28,7 @@ from doctor.predict.shape import PARTITION, PIN
 from model.machines.topo import ranges
 
 FORMAT = "schedshard-doctor-diff/1"
-# A change of the cost counts from this share of the machine's CPU time.
+# A smaller change of the cost, as a share of the machine's CPU time, does not count.
 _LEAST = 0.001
 
 

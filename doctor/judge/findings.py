@@ -59,7 +59,7 @@ _REASONS = (
     ("not permitted", "Only root of the host's user namespace may make this a partition."),
     (
         "remote partition underneath",
-        "A cgroup below this one is a partition: first write member to that one's file.",
+        "A cgroup below this one is a partition: first write 'member' to that cgroup's file.",
     ),
 )
 # From this version on CPUs in a sibling's cpuset.cpus do not make a partition invalid.

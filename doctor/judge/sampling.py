@@ -61,8 +61,8 @@ def doubts_of(profile: Profile) -> list[str]:
     if profile.nameless >= _NAMELESS:
         doubts.append(
             f"{profile.nameless:.1%} of all samples are in functions of the kernel without names: "
-            "report on the machine of the profile, as root and with sysctl kernel.kptr_restrict=0, "
-            "or with its kernel's symbols (perf report --stdio -k VMLINUX)"
+            "report on the machine of the profile, as root after 'sysctl kernel.kptr_restrict=0', "
+            "or with its kernel's symbols ('perf report --stdio -k VMLINUX')"
         )
     if excerpt(profile):
         cut = "its last row is cut, and " if profile.cut else ""

@@ -165,7 +165,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     if not profiles:
         notes.append(
             "without a profile only root domains, push interrupts and partitions are judged; to "
-            "judge other hot lines, run perf record -a -- sleep 10 and give --perf perf.data"
+            "judge other hot lines, run 'perf record -a -- sleep 10', and give '--perf perf.data'"
         )
     return notes
 

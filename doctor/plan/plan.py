@@ -58,9 +58,9 @@ _OWNERS = {
     "container": "the container's runtime (--cpuset-cpus; LXC: cpuset.cpus): 'podman ps "
     "--no-trunc' or 'docker ps --no-trunc' names the container of an ID. Repeat the line after "
     "each start",
-    "service": "systemd: systemctl set-property UNIT AllowedCPUs=LIST keeps the cgroup's cpuset; "
+    "service": "systemd: 'systemctl set-property UNIT AllowedCPUs=LIST' keeps the cgroup's cpuset; "
     "a later drop-in in 'systemctl cat UNIT' wins. CPUSetPartition=root (systemd 261) keeps the "
-    "partition of a unit in -.slice only; for others call apply --again at each start of the unit",
+    "partition of a unit in -.slice only; for others run 'apply --again' at each start of the unit",
     "other": "whoever starts these programs. Repeat the line after each start",
 }
 
@@ -499,7 +499,7 @@ def _questions(verdict: Verdict, facts: Facts, plan: Plan) -> list[str]:
         *_moved(plan, facts),
         *[
             "Linux 6.7 to 6.10 and backports may give no root domain to a partition whose parent "
-            "is not one (fixed by ccac8e8de99c): run verify after apply, and undo if it is missing."
+            "is not one (fixed by ccac8e8de99c): if 'verify' after 'apply' says so, run 'undo'."
         ][: any(offers.overlooked(row.path, facts) for row in plan.rows)],
         "The plan holds while these cgroups live. Programs that start later have no partition, "
         "and cannot use the partitions' CPUs.",

@@ -22,7 +22,7 @@ REMEDIES = {
     PIN: "threads pinned to one last-level cache each, and a partition of type root for each",
     SHARD: "a kernel with schedshard's series",
 }
-# Above this share of a machine file's package CPUs are as near as possible.
+# CPUs that are more than this share of a package, in a machine file, are as near as possible.
 _FULL = 0.75
 # Groups with at most this share of the wake-ups can be moved without a change of the cost.
 _LITTLE = 0.05

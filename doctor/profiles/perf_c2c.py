@@ -29,7 +29,7 @@ _HEAD = re.compile(
     r"^[+\-|\s]*((?:[0-9]+\s+){1,8}[0-9]+|(?:[0-9]+\s+){2,8}(?P<at>0x[0-9a-f]{8,16})(?:\s+\S+)*)$"
 )
 _ROW = re.compile(rf"^[+\-|\s]*((?:{PERCENT}\s+){{2,8}})(?:(0x[0-9a-f]{{1,3}})\s+)?(\S.*)$")
-# One of two or more shares is such as nan% or inf%.
+# A row of two or more shares, one of which is nan% or inf%.
 _ODD_ROW = re.compile(
     rf"^[+\-|\s]*(?=(?:\S{{1,9}}%\s+){{2}})(?:{PERCENT}\s+){{0,7}}[-+]?(?:nan|inf)%\s"
 )

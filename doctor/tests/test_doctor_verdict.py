@@ -109,7 +109,7 @@ REASONS = {
     "cpuset.cpus and cpuset.cpus.exclusive are empty": "Write the partition's CPUs to",
     "partition config conflicts with housekeeping setup": "outside nohz_full=",
     "Enable partition not permitted": "Only root of the host's",
-    "Have remote partition underneath": "write member to that one's file",
+    "Have remote partition underneath": "write 'member' to that cgroup's file",
     "a reason of a later kernel": "Fix what the reason names",
 }
 

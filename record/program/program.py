@@ -68,7 +68,7 @@ def advice_at_start(program: Program) -> str | None:
         return None
     return (
         "Java's default collector has many threads, which take several times longer to record: "
-        "give java -XX:+UseSerialGC"
+        "give java the option -XX:+UseSerialGC"
     )
 
 

@@ -16,7 +16,7 @@ from model.results import raw
 from model.results.c2c import Cost, Place, RecordedAccess, RecordedLine, Run
 from record.lines.symbols import Frame
 
-# Lines below this share of all cycles need no name: reports fold even lines of ten times that.
+# Lines below this share of all cycles need no name: reports fold even lines ten times as costly.
 _LEAST = 0.0005
 _NAMED = ("variable", "local")
 _ALLOCATED = ("heap", "shared")
