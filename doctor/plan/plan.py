@@ -188,24 +188,29 @@ def _vm(place: str) -> bool:
     return kind_of(place) == "guest" or place.startswith("/qemu.slice/")
 
 
-def _emulators(parts: list[Part], facts: Facts) -> dict[int, int]:
+def _emulators(parts: list[Part], made: list[Row | str], facts: Facts) -> dict[int, int]:
     """Return, by a part's index, a free CPU for each guest, in its cache or else on its node.
 
-    Some free CPUs are left for all other tasks.
+    ``made`` are the rows without these CPUs, or why there is none. Some free CPUs are left for all
+    other tasks.
     """
     alone = (
         thread.allowed for thread in facts.threads
         if thread.allowed and len(thread.allowed) == 1
         and not (thread.kernel or auxiliary(thread.cgroup or ""))
     )  # fmt: skip
-    free = facts.online - frozenset[int]().union(*(part.cpus for part in parts), *alone)
+    kept = (row.cpus for row in made if isinstance(row, Row))
+    free = facts.online - frozenset[int]().union(*(part.cpus for part in parts), *alone, *kept)
     ordinary = facts.online - facts.boot_isolated
     emulators = {}
     for index, part in enumerate(parts):
-        if not _vm(part.places[0]) or part.split or len(part.places) > 1:
+        if isinstance(made[index], Row) or not _vm(part.places[0]) or len(part.places) > 1:
             continue
         above = offers.base_of(part.places[0], facts)
         inside = free & (facts.cpusets.sets[above].claimed if above else free)
+        for held in facts.cpusets.sets.values():
+            if _is_partition(held) and not f"{above}/".startswith(f"{held.path}/"):
+                inside -= held.claimed
         known = [facts.cpus[cpu] for cpu in part.cpus if cpu in facts.cpus]
         nodes = {own.node for own in known}
         # On free CPUs of isolcpus something may poll, as nobody else is to run there.
@@ -317,8 +322,7 @@ def make_plan(verdict: Verdict) -> Plan | str:
     rows, left = _rows(parts, facts)
     left += filter(None, (clean(roaming(load)) for load in loads))
     free = facts.online - facts.boot_isolated - frozenset[int]().union(
-        *(held.claimed for held in facts.cpusets.sets.values()
-          if held.path != "/" and (held.root_partition or held.isolated_partition))
+        *(held.claimed for held in facts.cpusets.sets.values() if _is_partition(held))
     )  # fmt: skip
     rest = free - frozenset[int]().union(*(row.cpus for row in rows))
     if rows and not rest:
@@ -346,16 +350,17 @@ def make_plan(verdict: Verdict) -> Plan | str:
 
 def _rows(parts: Iterable[Part], facts: Facts) -> tuple[list[Row], list[str]]:
     held = list(parts)
-    rows, left = [], []
-    emulators = _emulators(held, facts)
-    for number, part in enumerate(held):
-        beside = held[:number] + held[number + 1 :]
-        made = _row(part, beside, facts, emulators.get(number))
-        if isinstance(made, str):
-            left.append(made)
-        else:
-            rows.append(made)
+    beside = [held[:number] + held[number + 1 :] for number in range(len(held))]
+    made = [_row(part, others, facts) for part, others in zip(held, beside)]
+    for number, cpu in _emulators(held, made, facts).items():
+        made[number] = _row(held[number], beside[number], facts, cpu)
+    rows = [row for row in made if isinstance(row, Row)]
+    left = [reason for reason in made if isinstance(reason, str)]
     return sorted(rows, key=lambda row: min(row.cpus)), left
+
+
+def _is_partition(held: Cpuset) -> bool:
+    return held.path != "/" and (held.root_partition or held.isolated_partition)
 
 
 _BY_HAND = """\

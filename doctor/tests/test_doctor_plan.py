@@ -135,6 +135,10 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     polled = Machine(node_cpus=16, isolated="4-15", cmdline="isolcpus=4-15", tasks=two)
     page, _ = planned(capsys, tmp_path / "polled", polled)
     assert ("emulatorpin vm0 3 " in page, "leave 4-7 in its list" in page) == (True, True)
+    pmd = {**FILES, "cpuset.cpus": "3", "cpuset.cpus.partition": "isolated"}
+    busy = {ROOT: {"cpuset.cpus.effective": "0-2,4-15"}, f"{ROOT}/pmd.slice": pmd}
+    page, _ = planned(capsys, tmp_path / "pmd", replace(polled, cgroups=busy))
+    assert "emulatorpin vm0 2 " in page
     lists = {places[0]: "2-5", places[0].replace("vcpu0", "emulator"): "0-1,6-7"}
     tree = {f"{ROOT}{place}": {**FILES, "cpuset.cpus": cpus} for place, cpus in lists.items()}
     few = replace(machine, cgroups={ROOT: {"cpuset.cpus.effective": "0-17"}, **tree})
