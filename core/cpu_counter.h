@@ -115,8 +115,8 @@ s64 cpu_counter_sum(const struct cpu_counter *c);
 
 /*
  * Return the count since the last call, and start again from 0. No add is lost or counted twice: a
- * concurrent add is in this result or in the next. Lines touched: as cpu_counter_sum(), and the
- * header's, written.
+ * concurrent add is in this result or in the next. Lines touched: as cpu_counter_sum(), and that of
+ * @base, written.
  */
 s64 cpu_counter_take(struct cpu_counter *c);
 

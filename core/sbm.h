@@ -46,19 +46,19 @@ struct sbm {
 /* The low bits of a line's address are 0, so one load gives the address and a position. */
 static_assert(PORT_CACHELINE >= SHARD_MAX_CAP, "a position fits below a line's address");
 
-/* The bit's position, from a CPU's entry in @at. */
+/* The position of a CPU's bit in its word; @at: the CPU's entry in struct sbm. */
 static port_always_inline u32 sbm_pos(uintptr_t at)
 {
 	return (u32)(at & (SHARD_MAX_CAP - 1));
 }
 
-/* The word that contains the bit, from a CPU's entry in @at. */
+/* The word that contains a CPU's bit; @at: the CPU's entry in struct sbm. */
 static port_always_inline u64 *sbm_word(uintptr_t at)
 {
 	return (u64 *)(at & ~(uintptr_t)(SHARD_MAX_CAP - 1));
 }
 
-/* The bit's mask in its word, from a CPU's entry in @at. */
+/* A CPU's bit as a mask of its word; @at: the CPU's entry in struct sbm. */
 static port_always_inline u64 sbm_bit(uintptr_t at)
 {
 	return 1ull << sbm_pos(at);
@@ -176,7 +176,7 @@ static port_always_inline bool sbm_iter_load(struct sbm_iter *it, struct sbm_chu
 	return true;
 }
 
-/* Take the lowest bit left. Return: its CPU number. */
+/* Take the lowest bit that is left. Return: the number of its CPU. */
 static port_always_inline u32 sbm_iter_take(struct sbm_iter *it)
 {
 	u32 cpu = it->cpu[port_ctz64(it->word)];

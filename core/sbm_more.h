@@ -46,7 +46,7 @@ s64 sbm_next_idx(const struct sbm *b, u32 idx);
 
 /*
  * The CPU of lowest index whose bit is set, or -1 if there is none. Lines touched, also by the next
- * three functions: those from the shard where the search starts to the one found.
+ * three functions: those from the shard where the search starts to that of the CPU found.
  */
 s64 sbm_first_cpu(const struct sbm *b);
 

@@ -100,13 +100,13 @@ static inline void shard_counter_add(struct shard_counter *c, u32 cpu, s64 n)
 	port_add64(likely(l) ? l->line[l->slot[cpu].shard] : &c->early, (u64)n);
 }
 
-/* Count one more. */
+/* Count one more item for @cpu. */
 static inline void shard_counter_inc(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, 1);
 }
 
-/* Count one less; in paired use @cpu must be in the same shard as the inc's CPU. */
+/* Count one item less; in paired use @cpu must be in the same shard as the inc's CPU. */
 static inline void shard_counter_dec(struct shard_counter *c, u32 cpu)
 {
 	shard_counter_add(c, cpu, -1);

@@ -116,9 +116,9 @@ struct shard_near_iter {
 };
 
 /*
- * Start a walk at a CPU's shard. Return: that shard. Then come the other shards of the same LLC,
- * node and package, and the rest. In each of these ranges the walk visits first the shards with
- * higher numbers than the ones before, then those with lower numbers, both in rising order:
+ * Start a walk at a CPU's shard. Return: that shard. The walk goes on with the rest of the LLC, of
+ * the node, of the package, of the machine. In each of these ranges it visits first the shards with
+ * higher numbers than those before, then those with lower numbers, both in rising order:
  *
  *	u32 s = shard_near_begin(&it, plan, cpu);
  *	do { ... } while (shard_near_next(&it, &s));

@@ -85,8 +85,8 @@ enum shard_plan_err {
 };
 
 /*
- * Which level of the topology served as LLC, for the whole plan: a mix would put CPUs of one cache
- * into shards of another.
+ * Which level of the topology served as LLC, for the whole plan: a mix of levels would put CPUs of
+ * one cache into shards of another.
  */
 enum shard_plan_level {
 	SHARD_LEVEL_LLC = 0, /* cache information, known for every possible CPU */

@@ -40,13 +40,13 @@ struct slot_own {
 	u64 at;	   /* its number * 64, plus its bit in the word, so that one load suffices */
 };
 
-/* The bit in the word, from an entry's @at. */
+/* The number of the slot's bit in its word; @at: of a struct slot_own. */
 static port_always_inline u32 slot_own_bit(u64 at)
 {
 	return (u32)at & 63;
 }
 
-/* The slot's number, from an entry's @at. */
+/* The slot's number; @at: of a struct slot_own. */
 static port_always_inline u32 slot_own_slot(u64 at)
 {
 	return (u32)(at >> 6);
@@ -85,8 +85,8 @@ struct slot_part {
 
 /*
  * A set; read-only except during a slot_set_grow(). The first part's table by CPU number is in
- * front of the structure, and its table by word behind it. So claims and puts need not load their
- * addresses.
+ * front of the structure, and its table by word behind it. So claims and puts need not load the
+ * tables' addresses.
  */
 struct slot_set {
 	const struct shard_plan *plan; /* the plan */

@@ -86,7 +86,7 @@ struct machine_ops {
 
 /**
  * struct machine_param - one constant of the [protocol] table
- * @key: lower-case letters, digits and underscores
+ * @key: its name, of lower-case letters, digits and underscores
  * @value: the constant, at least 0
  */
 struct machine_param {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * sim_futex.h - simulated threads, one per CPU, that sleep until another one wakes them. The costs
- * are those of Linux's futex and of the scheduler beneath it: time, and accesses to lines.
+ * sim_futex.h - simulated threads, one per CPU, that sleep until another thread wakes them. The
+ * costs are those of Linux's futex and of the scheduler beneath it: time, and accesses to lines.
  *
  *        | sleep | wake | begin
  *  sleep | ok    | ok   | -
@@ -15,7 +15,7 @@
 
 #include "port.h"
 
-/* Picoseconds, without the accesses to lines that threads share. */
+/* Costs in picoseconds, without the accesses to lines that threads share. */
 struct sim_futex_costs {
 	u64 syscall;		      /* into the kernel and back */
 	u64 futex_wait, futex_wake;   /* if the value differs; if there is no waiter */

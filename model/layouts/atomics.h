@@ -27,7 +27,7 @@ static port_always_inline u32 atomic_or32(u32 *p, u32 bits)
 	return PORT_FULL_ORDER(u32, __atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST));
 }
 
-/* Store @val if *@p is @old. Return: did it? If so, an acquire. */
+/* Store @val if *@p is @old. Return: has it stored @val? If so, it is an acquire. */
 static port_always_inline bool atomic_try32(u32 *p, u32 old, u32 val)
 {
 	return __atomic_compare_exchange_n(p, &old, val, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);

@@ -198,7 +198,7 @@ struct root_domain_rto ROOT_DOMAIN_STOCK(NO_COUNT, NO_COUNT, struct cpupri, ONE_
 struct root_domain_relayout ROOT_DOMAIN_RELAYOUT(ONE_COUNT, NO_COUNT, struct cpupri_stock);
 struct root_domain_published ROOT_DOMAIN_RELAYOUT(NO_COUNT, MANY_COUNTS, struct cpupri_published);
 
-/* Line (from 1, as published) and offset in it. */
+/* Check that @field begins at @offset of line @line (from 1, as published). */
 #define RD_AT(type, field, line, offset) \
 	static_assert(offsetof(type, field) == ((line)-1) * PORT_CACHELINE + (offset), #field)
 

@@ -233,7 +233,7 @@ static inline u64 records_share(const struct scan_process *p, u32 cpu, u32 epoch
 }
 
 /*
- * The records of a fork, which the allocator zeroes. Not inlined, so that the forks of all scans
+ * Zero the records of a fork, as the allocator does. Not inlined, so that the forks of all scans
  * load the same words.
  */
 static port_noinline void records_zero(struct scan_process *p)

@@ -63,7 +63,7 @@ void fiber_local(const struct fiber *to);
  * fiber_switch - leave @from, run @to until something switches back.
  * @from: the fiber running now; a zeroed struct fiber stands for the thread's own stack
  *
- * Inline: the host mispredicts a return after a switch, so there should be few of them.
+ * Inline: the host mispredicts a return after a switch, so there should be few returns.
  */
 static inline void fiber_switch(struct fiber *from, struct fiber *to)
 {

@@ -126,7 +126,7 @@ struct model {
  * @m: filled in; release with model_free()
  * @machine: must outlive @m
  * @cpu: CPU numbers of the machine to simulate, in the order of simulated CPUs
- * @nr_cpus: how many
+ * @nr_cpus: how many numbers @cpu has
  *
  * Return: 0, or -1 if there is no memory or a core has more than MODEL_MAX_THREADS threads.
  */

@@ -60,7 +60,7 @@ void sim_change(struct fiber *to);
  */
 void sim_catch_up(void);
 
-/** sim_alarm - call @alarm with @id at @at, or now if that has passed. */
+/** sim_alarm - call sim_threads.alarm with @id at time @at, or now if @at has passed. */
 void sim_alarm(uint64_t at, uint32_t id);
 
 /*

@@ -74,8 +74,8 @@ struct stats_line {
 };
 
 /*
- * A log collects accesses, and stats_settle() adds many at a time to their records. It can prefetch
- * the records, which hides the misses: all records together do not fit into the host's caches.
+ * A log collects accesses. stats_settle() adds many at a time to their records, so that it can
+ * prefetch the records: all of them together do not fit into the host's caches.
  */
 struct stats {
 	void **block; /* each: STATS_BLOCK records, then as many places; blocks never move */

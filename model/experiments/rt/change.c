@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Changes of a task that may be queued or running. Under the queue's lock the task leaves the queue
- * with its old properties and returns with the new ones, so the map and the overload set change as
- * well. Then another task may have to run here, or tasks of other CPUs may come. As in Linux the
- * map sees both steps: a running task that changes its level is absent in between.
+ * Changes level or allowed CPUs of a task that may be queued or running. Under the queue's lock the
+ * task leaves the queue with the old values and returns with the new ones, so the map and the
+ * overload set change too. Then another task may have to run here, or tasks of other CPUs may come.
+ * As in Linux the map sees both steps: between them a running task whose level changes is absent.
  */
 #include "rq.h"
 

@@ -28,7 +28,7 @@ static inline void *grown(void *array, u32 n, u32 *cap, size_t size)
 	return array;
 }
 
-/* Sorted by time, the next one last. */
+/* Timers, sorted by time; the next one to expire is the last. */
 struct timers {
 	struct timer {
 		u64 when;

@@ -97,7 +97,7 @@ extern const struct idle_ops idle_sbm_first, idle_sbm_wrap, idle_slots;
 struct idle_set *idle_alloc(size_t size);
 void idle_free(struct idle_set *s, size_t size);
 
-/* As at the end of Linux's nohz_balance_enter_idle(), after an atomic operation. */
+/* Raise flags as Linux's nohz_balance_enter_idle() does at its end, after an atomic operation. */
 static inline void idle_raise_flags(struct nohz *nohz)
 {
 	/* Pairs with the balancer's smp_mb() between clearing a flag and its walk. */
