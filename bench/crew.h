@@ -42,7 +42,7 @@ void crew_begin(struct crew *crew, const u32 *member, u32 nr, void (*work)(u32 n
 void crew_end(struct crew *crew);
 
 /**
- * crew_moved() - return a CPU whose thread had to leave it; -1: none
+ * crew_moved() - return a CPU that its thread had to leave; -1: none
  *
  * The kernel moves a thread when its CPU goes offline. Measurements since then are invalid.
  */

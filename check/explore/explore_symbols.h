@@ -14,7 +14,7 @@ struct x_symbol {
 /**
  * x_symbols - look up many addresses with one run of addr2line.
  * @sym: the addresses; receives the answers
- * @n: how many
+ * @n: number of addresses
  *
  * Without addr2line or debug information all answers are "?".
  */

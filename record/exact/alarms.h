@@ -23,7 +23,7 @@ struct alarms {
 /** alarms_set - make sure that @id has an alarm at @at or earlier. */
 void alarms_set(struct alarms *a, uint64_t at, uint32_t id);
 
-/** alarms_came - an alarm fired at @at: remove those up to @at. */
+/** alarms_came - an alarm fired at @at: remove the alarms up to @at. */
 void alarms_came(struct alarms *a, uint64_t at);
 
 #endif

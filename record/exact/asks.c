@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Answers system calls with this library's own versions of the C library's functions. The program's
- * pointers may be invalid, so the kernel copies from and to them, and reports EFAULT.
+ * pointers may be invalid, so this file lets the kernel copy the data, and returns its EFAULT.
  */
 #include "asks.h"
 

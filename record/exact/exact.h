@@ -3,7 +3,7 @@
  * exact.h - a program on the simulated machine's own clock: its threads, and what they share.
  *
  * Concurrency: one thread of the host executes all of the program's threads, one at a time. So
- * nothing here has a lock. A function that "may switch" lets others run before it returns.
+ * nothing here has a lock. A function that "may switch fibers" lets others run first.
  */
 #ifndef EXACT_H
 #define EXACT_H
@@ -51,7 +51,7 @@ struct spin {
 /*
  * What turns.c knows of a thread in code without instrumentation: its clock and counts at its last
  * hook, the host's time since then, and the latest states of its registers. While other threads
- * have a turn, it also has this thread's place, and how many turns brought nothing new.
+ * have a turn, the structure also has this thread's place, and how many turns brought nothing new.
  */
 struct turns {
 	uint64_t now, rest;
@@ -223,7 +223,7 @@ static inline bool exact_on(void)
 	return exact_self && exact.recording;
 }
 
-/* Run the handlers of signals that the calling thread was sent. May switch. */
+/* Run the handlers of signals that the calling thread was sent. May switch fibers. */
 static inline void exact_signals(void)
 {
 	if (__builtin_expect(exact.sent, false) && exact.handle)
@@ -243,7 +243,7 @@ void sched_start(struct thread *main_thread);
  */
 int sched_bind(struct thread *t, const uint64_t *mask, uint32_t words);
 
-/** sched_settle - if the caller was moved, go to its new CPU. May switch. */
+/** sched_settle - if the caller was moved, go to its new CPU. May switch fibers. */
 void sched_settle(void);
 
 /** sched_place - choose the CPU of a new thread. */
@@ -264,10 +264,10 @@ uint64_t sched_executed(void);
 /** sched_cycles - add cycles of other work to the caller's clock. */
 void sched_cycles(uint32_t cycles);
 
-/** sched_catch_up - let threads run whose clocks are behind. May switch. */
+/** sched_catch_up - let threads run whose clocks are behind. May switch fibers. */
 void sched_catch_up(void);
 
-/** sched_block - the caller waits until sched_wake(). May switch. */
+/** sched_block - the caller waits until sched_wake(). May switch fibers. */
 void sched_block(void);
 
 /** sched_wake - @t continues at @at. */
@@ -276,10 +276,10 @@ void sched_wake(struct thread *t, uint64_t at);
 /** sched_leave - the caller's thread has ended. Returns in its real thread. */
 void sched_leave(void);
 
-/** sched_yield_cpu - let another thread of this CPU run. May switch. */
+/** sched_yield_cpu - let another thread of this CPU run. May switch fibers. */
 void sched_yield_cpu(void);
 
-/** sched_move - @t may run on these CPUs only. May switch. */
+/** sched_move - @t may run on these CPUs only. May switch fibers. */
 int sched_move(struct thread *t, const uint64_t *mask, uint32_t words);
 
 /** sched_second - the second thread starts: the result's times begin. */
@@ -296,7 +296,7 @@ uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *in
 /* ---- futex.c ---- */
 
 /**
- * futex_wait - wait while *@word is @value. May switch.
+ * futex_wait - wait while *@word is @value. May switch fibers.
  * @until: picoseconds, or EXACT_EVER; @bits: as for FUTEX_WAIT_BITSET
  *
  * Return: 0, EAGAIN or ETIMEDOUT.
@@ -304,10 +304,10 @@ uint64_t sched_cpu_time(uint32_t n, uint64_t *busy, uint64_t *idle, uint64_t *in
 int futex_wait(const void *word, uint32_t value, uint64_t until, uint32_t bits, const char *in,
 	       const void *pc);
 
-/** futex_wake - wake up to @n threads that wait for @word. May switch. Return: how many it woke. */
+/** futex_wake - wake up to @n threads that wait for @word. May switch fibers. Return: how many. */
 int futex_wake(const void *word, int n, uint32_t bits);
 
-/** futex_requeue - wake up to @n threads, and let up to @more others wait for @to. May switch. */
+/** futex_requeue - wake up to @n threads, let up to @more wait for @to. May switch fibers. */
 int futex_requeue(const void *word, int n, int more, const void *to);
 
 /** futex_interrupt - end @t's wait, if it waits for a word, a time, or a thread's end. */
@@ -319,7 +319,7 @@ void futex_rouse(struct thread *t, uint64_t at);
 /** futex_look - wake threads whose words changed outside of the model. Return: did it wake any? */
 bool futex_look(void);
 
-/** futex_sleep - wait until a time, picoseconds. May switch. */
+/** futex_sleep - wait until a time, picoseconds. May switch fibers. */
 void futex_sleep(uint64_t until, const char *in);
 
 /** futex_alarm - an alarm of thread @id fired: end its wait if its time has come. */

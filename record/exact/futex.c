@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A thread waits for a word of memory as with the kernel's futexes. Every other wait uses this one.
+ * A thread waits for a word of memory as with the kernel's futexes. All other waits use this one.
  *
  * Why no wake-up is lost: nothing else runs between the load of the word and the entry into the
  * queue. A waker stores the word before it calls futex_wake(), which empties the store buffer. So

@@ -70,13 +70,13 @@ void lines_first(void);
 /** lines_second - there is a second thread from now on. Called in the first thread. */
 void lines_second(void);
 
-/** lines_slow - lines_access() of lines that other CPUs have used, too. May switch threads. */
+/** lines_slow - lines_access() of lines that other CPUs have used, too. May switch fibers. */
 void lines_slow(uint64_t at, uint32_t size, uint32_t how, const void *pc);
 
-/** lines_range - access many bytes, and count the instructions of a copy. May switch threads. */
+/** lines_range - access many bytes, and count the instructions of a copy. May switch fibers. */
 void lines_range(const void *addr, uint64_t size, bool write, const void *pc);
 
-/* The calling thread is about to access memory; @how: LINES_* or 0. May switch threads. */
+/* The calling thread is about to access memory; @how: LINES_* or 0. May switch fibers. */
 static inline void lines_access(const volatile void *addr, uint32_t size, uint32_t how,
 				const void *pc)
 {
@@ -103,7 +103,7 @@ uint64_t lines_rmw(volatile void *addr, uint32_t size, enum sim_rmw_op op, uint6
 bool lines_cas(volatile void *addr, uint32_t size, uint64_t *expected, uint64_t desired, int mo,
 	       const void *pc);
 
-/** lines_locked - a locked operation of 16 bytes; the caller performs it. May switch threads. */
+/** lines_locked - a locked operation of 16 bytes; the caller performs it. May switch fibers. */
 void lines_locked(volatile void *addr, const void *pc);
 
 void lines_fence(int mo, const void *pc);

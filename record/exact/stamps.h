@@ -19,7 +19,7 @@ int stamps_place(uint64_t pc, uint32_t length);
  */
 void stamps_begin(void);
 
-/** stamps_end - restore the instructions, which read the host's counter again. */
+/** stamps_end - restore the instructions: they read the host's counter again. */
 void stamps_end(void);
 
 #endif

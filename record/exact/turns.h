@@ -11,7 +11,7 @@
 /* The timer's signal, which no program uses. */
 #define TURNS_SIGNAL SIGSTKFLT
 
-/** turns_tick - the handler of TURNS_SIGNAL. May switch threads. */
+/** turns_tick - the handler of TURNS_SIGNAL. May switch fibers. */
 void turns_tick(int which, siginfo_t *info, void *context);
 
 /**

@@ -32,8 +32,8 @@ static inline bool access_is_locked(uint64_t data)
 
 /*
  * Says which lines are contended, and between which CPUs, for all processes of a recording. @pages:
- * hash table of page + 1; @lines: the states of each page's lines. @homes: report to the model to
- * which node each page belongs.
+ * hash table of page numbers + 1; @lines: the states of each page's lines. @homes: report to the
+ * model to which node each page belongs.
  */
 struct access_tables {
 	uint64_t *pages;

@@ -78,7 +78,7 @@ struct feed_pad {
  * @machine: topology and latencies
  * @cpu: per guest CPU: the machine's CPU that it stands for
  * @nr_cpus: how many guest CPUs
- * @node: where memory is; a line in none of them belongs to all nodes in turn
+ * @node: which memory belongs to which node; other lines belong to all nodes in turn
  * @pad: the moved bytes, in order, without overlaps
  * @hits_free: a load or store that hits takes no time beyond its instruction, also after
  *	a locked operation, unless an access missed shortly before. Most lines of a program

@@ -45,8 +45,8 @@ GUEST_CLOCK_API void guest_clock_leave(void);
  * guest_clock_thread - the time stamp counter of this thread follows the guest's time.
  *
  * The guest's time is the host's until guest_clock_follow(). From then on the counter continues at
- * the same rate, relative to the slow clock. A thread must call guest_clock_thread() before that,
- * or it still reads the host's counter.
+ * the same rate, relative to the slow clock. A thread must call guest_clock_thread() before
+ * guest_clock_follow(), or it still reads the host's counter.
  *
  * Return: 0, or -1 with errno set: the host cannot give a thread another counter.
  */

@@ -31,7 +31,7 @@ void step_progress(uint32_t cpu);
  */
 void step_rest(uint32_t behind);
 
-/** step_rouse - the CPU halts or resumes: wake the model if it waits. In the CPU's thread. */
+/** step_rouse - @cpu halts or resumes: wake the model if it waits. In the CPU's thread. */
 void step_rouse(uint32_t cpu);
 
 /**

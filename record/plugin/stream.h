@@ -10,7 +10,7 @@
  *
  * stream_push() never waits: the emulator must be able to stop a vCPU's thread at any time.
  * Otherwise a thread could wait here for the model, and the model for another vCPU. If the emulator
- * has stopped that vCPU on behalf of this thread, the two deadlock.
+ * has stopped that vCPU on behalf of this thread, thread and model deadlock.
  */
 #ifndef PLUGIN_STREAM_H
 #define PLUGIN_STREAM_H

@@ -35,12 +35,12 @@ struct sites {
 int sites_init(struct sites *s);
 
 /**
- * sites_full - has an access at @pc as many sites as the table distinguishes? Recursion can make
- * more than any table holds. If so, sites_number() makes no new site for @pc.
+ * sites_full - has an access at @pc as many sites as the table distinguishes? Then sites_number()
+ * makes no new site for @pc, because recursion can make more than any table holds.
  */
 bool sites_full(const struct sites *s, uint64_t pc);
 
-/** sites_lost - count an access at @pc without a site. Return: @pc, which replaces the number. */
+/** sites_lost - count an access at @pc without a site. Return: @pc, for use as a number. */
 uint64_t sites_lost(struct sites *s, uint64_t pc);
 
 /**
