@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 
 from model.results.raw import Line
 from record.lines.edits import Aligned, Edit
@@ -386,21 +386,21 @@ def _move(
     """
     meant: list[_Piece] = []
     every: list[_Piece] = []  # all that are moved
+    along: list[_Piece] = []  # those and the ones behind them
     for _, pieces in group:
         away = _moved(pieces) if len(pieces) > 1 else []
         away = [piece for piece in away if only in ("", piece.edit.words)]
         every += away
+        along += [p for p in pieces if p.ours and away and p.low >= away[0].low]
         meant += [piece for piece in pieces if away and piece.ours]
     if not every:
         return None
     cycles = sum(line.waited for line, _ in group)
     used = sorted((p for _, pieces in group for p in pieces if p.ours), key=lambda p: p.low)
+    names = list(dict.fromkeys(map(_called, along)))
     every, moved = _laid_out(every, used, behind=behind)
-    meant += [piece for piece in every if piece not in meant]
-    words = _words(thing, meant, every)
-    if only and not words.endswith(_PADDED):
-        along = [p for p in meant if any(low <= p.low < high for low, high in moved)]
-        names = list(dict.fromkeys(map(_called, along)))
+    words = _words(thing, [*meant, *(piece for piece in every if piece not in meant)], every)
+    if (only or behind is None) and not words.endswith(_PADDED):
         stay = [name for name in dict.fromkeys(map(_called, meant)) if name not in names]
         words = f"move {_some(names)} out of the line of {_some(stay)}" if stay else words
     return Move(thing.name, _sorted(moved), cycles, words, _edits(every))
@@ -447,10 +447,15 @@ def moves(
             of = [(line, pieces) for (line, _), pieces in zip(words, level, strict=True)]
             edits = dict.fromkeys(p.edit.words for pieces in level for p in _moved(pieces))
             single = [only for only in edits if only][:_MOST_SINGLE] if len(edits) > 1 else []
-            for only, behind in product((*single, ""), (None, False, True)):
-                move = _move(thing, of, behind=behind, only=only)
-                if move is not None and move.ranges:
-                    tried.setdefault(move.ranges, move)
+            for only in (*single, ""):
+                kept, joins, more = (
+                    _move(thing, of, behind=behind, only=only) for behind in (False, None, True)
+                )
+                # The words of an edit that joins the lines of members differ.
+                same = kept is not None and joins is not None and kept.ranges == joins.ranges
+                for move in filter(None, (kept if same else joins, kept, more)):
+                    if move.ranges:
+                        tried.setdefault(move.ranges, move)
         choices.append(list(tried.values()))
     choices = sorted(filter(None, choices), key=lambda tried: -tried[0].cycles)[:most]
     return [move for tried in _with_one_edit(choices) for move in tried]

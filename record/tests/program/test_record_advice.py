@@ -409,4 +409,7 @@ def test_an_alignment_may_bring_members_of_two_lines_together() -> None:
     work = words_of("work", 0x1030, 32)
     lines = used_by({48: 1}), used_by({0: 1, 8: 2}, address=0x1040)
     tried = moves([(line, work) for line in lines], lambda _: work)
-    assert [move.edit for move in tried] == ["`d`", "`c` and `d`"]
+    assert [(move.edit, move.words) for move in tried] == [
+        ("`d`", "move `struct work.d` out of the line of `struct work.c`"),
+        ("`c` and `d`", "give `struct work.c` and `struct work.d` a line each"),
+    ]
