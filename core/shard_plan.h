@@ -125,7 +125,7 @@ struct shard_near_iter {
  */
 u32 shard_near_begin(struct shard_near_iter *it, const struct shard_plan *plan, u32 cpu);
 
-/* The part of shard_near_next() that takes the next surroundings. */
+/* The part of shard_near_next() that goes on to the next larger surroundings. */
 bool shard_near_wider(struct shard_near_iter *it, u32 *shard);
 
 /* The next shard of the walk. Return: false if the walk has visited every shard, each once. */

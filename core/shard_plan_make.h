@@ -48,7 +48,7 @@ static inline bool shard_rec_agree(const struct shard_rec *a, const struct shard
 	return true;
 }
 
-/* Do both have the same known id at @level? */
+/* Do both records have the same known id at @level? */
 static inline bool shard_rec_share(const struct shard_rec *a, const struct shard_rec *b, u32 level)
 {
 	return a->at[level] >= 0 && a->at[level] == b->at[level];

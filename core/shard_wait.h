@@ -13,7 +13,7 @@ struct shard_wait;
 /* Make a structure without waiters. Return: NULL if there is no memory. May sleep. */
 struct shard_wait *shard_wait_alloc(const struct shard_plan *plan);
 
-/* Free it, or NULL. It must have no waiters. May sleep. */
+/* Free @w, or NULL. @w must have no waiters. May sleep. */
 void shard_wait_free(struct shard_wait *w);
 
 #endif /* SHARD_WAIT_H */

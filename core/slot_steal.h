@@ -8,7 +8,7 @@
 
 #include "slot_set.h"
 
-/* Claim up to @n slots: the first function from the set alone, the second also from its caches. */
+/* Claim up to @n slots: the first function from the set alone, the second from caches too. */
 u32 slot_claim_set(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 u32 slot_claim_cached(struct slot_set *s, u32 cpu, u32 n, u32 *slots);
 

@@ -87,8 +87,8 @@ static inline bool x_touches_conflict(uint64_t a, uint32_t as, enum x_touch at, 
 }
 
 /*
- * Return a process whose next step no other process can observe or affect, so that it can go first;
- -1: none.
+ * Return a process that can go first, because no other process can observe or affect its next step;
+ * -1: there is none.
  */
 static inline int x_local_step(uint32_t enabled)
 {
