@@ -10,7 +10,7 @@
 
 #define PRELOAD_API __attribute__((visibility("default")))
 
-/* A function's caller. */
+/* The running function's return address and frame address. */
 #define PRELOAD_HERE __builtin_return_address(0), __builtin_frame_address(0)
 
 /** preload_send - send a message (protocol.h); keeps errno. */

@@ -98,7 +98,7 @@ extern _Thread_local struct user_thread *user_current __attribute__((visibility(
 /** cpus_enter - take the thread's CPU. Return: false if the bounded wait for it has timed out. */
 bool cpus_enter(struct user_thread *t);
 
-/** cpus_leave - the thread waits in the kernel, or ends. */
+/** cpus_leave - release the CPU of a thread that waits in the kernel, or ends. */
 void cpus_leave(struct user_thread *t);
 
 /** cpus_take_turns - let others have the CPU, if one waits or this thread moves to another CPU. */
@@ -135,7 +135,7 @@ void calls_end(struct user_thread *t, int64_t number, int64_t result);
  */
 void notes_thread(const struct user_thread *t);
 
-/* notes_region - a mapping; @reserved: it cannot be accessed yet and takes no memory */
+/* notes_region - record a mapping; @reserved: it cannot be accessed yet and takes no memory */
 void notes_region(uint64_t at, uint64_t size, bool shared, bool reserved);
 void notes_break(uint64_t at); /* the end of the memory that brk() gives, now */
 /*
@@ -147,13 +147,13 @@ void notes_unmaps(uint64_t at, uint64_t size);
 /* notes_file - keep the name of a mapped file before the root folder changes. */
 void notes_file(uint64_t low, uint64_t high, uint64_t offset, const char *path);
 /*
- * notes_stack - a thread's first stack pointer, or 0, and the pointer to its thread-local memory;
- * only the first call for a thread counts
+ * notes_stack - record a thread's first stack pointer, or 0, and the pointer to its thread-local
+ * memory; only the first call for a thread counts
  */
 void notes_stack(pid_t tid, uint64_t pointer, uint64_t local);
-/* notes_locals - a file's part of the thread-local memory, as preload_locals() gives it. */
+/* notes_locals - record a file's part of thread-local memory, as preload_locals() gives it. */
 void notes_locals(uint64_t base, uint64_t distance);
-/* notes_frames - frames of a thread, innermost first. Each ends at the sp of the next one. */
+/* notes_frames - record a thread's frames, innermost first. Each ends at the sp of the next one. */
 void notes_frames(const struct protocol_frame *frame, uint32_t n);
 
 /* Around a fork; the child does not have its parent's other threads. */
