@@ -107,7 +107,7 @@ USUAL: Mapping[int, Shape] = {
 
 
 def usual_shape(cpus: int) -> Shape:
-    """Return the tests' machine with so many CPUs. It has two sockets if the number allows that."""
+    """Return the test machine with this many CPUs. It has two sockets if the number allows that."""
     if cpus in USUAL:
         return USUAL[cpus]
     if not 1 <= cpus <= MOST_CPUS:

@@ -176,7 +176,7 @@ def tidy_stage() -> Stage:
 
 
 def clang_stage() -> Stage:
-    """Return the stage that compiles with clang what the asan stage leaves out: simulator, fuzzers.
+    """Return the stage that compiles the simulator and the fuzzers with clang.
 
     The asan stage compiles and tests the rest with clang. Neither the explorer's answers nor the
     figures depend on the compiler: gcc's stage has both.

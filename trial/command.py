@@ -66,7 +66,7 @@ def _parser() -> _Parser:
     )  # fmt: skip
     parser.add_argument("files", nargs="*", metavar="FILE", help="trials, for show and compare")
     parser.add_argument(
-        "--dry-run", action="store_true", help="list what 'run' would start, also what root would"
+        "--dry-run", action="store_true", help="list what 'run' would start, as user and as root"
     )
     parser.add_argument(
         "--minutes", type=_minutes, default=2.0, metavar="N", help="how long to run [2]"

@@ -20,7 +20,7 @@ def number(value: float) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns, the first of which is flush left."""
+    """Yield rows in columns; the first column is flush left."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         cells = [

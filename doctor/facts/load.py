@@ -98,7 +98,7 @@ class Part:
     """The groups of one partition, and the cgroup that contains all of their threads.
 
     ``places`` are several cgroups if threads of each share CPUs. ``split``: other groups of the
-    cgroup are in another part, so that this one takes threads of it.
+    cgroup are in another part, so that this part takes only threads of it.
     """
 
     places: tuple[str, ...]

@@ -52,7 +52,7 @@ _REASONS = (
     ),
     (
         "Parent is",
-        "The cgroup above this one is not a valid partition. From Linux 6.7 on write the CPUs to "
+        "The cgroup above this one is not a valid partition. From Linux 6.7 on, write the CPUs to "
         "cpuset.cpus.exclusive of this cgroup and of all cgroups above; on older kernels make the "
         "cgroup above a partition first.",
     ),

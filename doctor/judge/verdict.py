@@ -147,7 +147,7 @@ def _notes(facts: Facts | None, loads: list[DomainLoad], profiles: list[Profile]
     if facts is not None and facts.hypervisor is not None:
         notes.append(
             f"a virtual machine ({facts.hypervisor}): caches and nodes are as the hypervisor "
-            "reports them, which may be false"
+            "reports them, perhaps falsely"
         )
     if facts is not None and facts.pseudonyms:
         notes.append("names of threads and cgroups are pseudonyms (collect.sh -a)")

@@ -244,7 +244,7 @@ def _go_on(system: System) -> None:
             _finish(system)
         return
     if not system.partition.device:
-        say(f"no FAT partition has the label {LABEL}: the next boot loses the figures of this one")
+        say(f"no FAT partition has the label {LABEL}: the next boot loses this boot's figures")
     own = [turn for turn in missing if system.order[turn] == system.kernel]
     say(f"one kernel cannot start the other ({refused}): boot twice instead")
     if own:

@@ -83,7 +83,7 @@ class ModelError:
             return f"not validated for {words(self.kind)} on {core}; on others {about}"
         curves = f"{self.curves} curve{'s' * (self.curves != 1)}"
         machines = f"{self.machines} machine{'s' * (self.machines != 1)}"
-        return f"validated on {curves} of {machines}, to {self.threads} threads: {about}"
+        return f"validated on {curves} of {machines}, up to {self.threads} threads: {about}"
 
 
 _WORDS = {

@@ -208,7 +208,7 @@ def _fitted(result: Result) -> str:
         if metric.name in (row.calibrated or ())
     ]
     if chosen:
-        return f"{' and '.join(chosen)} calibrated a parameter; all other figures are predicted"
+        return f"a parameter was fitted to {' and '.join(chosen)}; all other figures are predicted"
     return "nothing in the model was fitted to the published figures"
 
 

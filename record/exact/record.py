@@ -39,7 +39,7 @@ class ExactRequest:
 
 
 def record_exact(request: ExactRequest, folder: Path) -> Report:
-    """Run the program, also for advice and intervals, and return the report."""
+    """Run the program, again for advice and intervals, and return the report."""
     with room_for_views(folder) as views:
         return _record_with(request, folder, views)
 

@@ -291,7 +291,7 @@ class Uses:
         return pointer.moved(0, step) if pointer is not None else None
 
     def _factor(self, function: Function, index: int, register: str, depth: int) -> int:
-        """Return a number of which a register's value is a multiple, 1 if unknown."""
+        """Return a divisor of a register's value, 1 if none is known."""
         definition = function.writer(register, index) if register and depth else None
         if definition is None or definition[0] < 0:
             return 1

@@ -130,7 +130,7 @@ class Typed:
 
     @property
     def is_internal(self) -> bool:
-        """Whether the type is a library's own, of which a program's source has no object."""
+        """Whether the type is internal to a library: no program's source has an object of it."""
         return bool(_INTERNAL.match(die_name(self.die)))
 
     @property

@@ -242,7 +242,7 @@ def _padded(of: str, size: int, row: str) -> str:
 def _edits(away: Sequence[_Piece]) -> str:
     """Return the edits that align each of these pieces, or '' if they are many or unknown.
 
-    An edit of which each line also begins by another edit is left out.
+    An edit is left out if another edit begins all of its lines, and more.
     """
     edits = {edit.words: frozenset(edit.begins) for edit in (piece.edit for piece in away)}
     every = edits.values()

@@ -154,7 +154,7 @@ def _advice(advice: Advice, variants: Sequence[RecordedVariant]) -> str:
 
 
 def _sentences(report: Recorded) -> list[str]:
-    """Return what to change and what that gains; also what only another design can gain."""
+    """Return what to change, what that gains, and what only another design can gain."""
     worth = [
         (max(gain.shown for gain in advice.machines.values()), _advice(advice, report.variants))
         for advice in report.advice

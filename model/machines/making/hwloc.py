@@ -41,7 +41,7 @@ def hwloc_records(text: str, name: str, right: str) -> list[dict[str, int]]:
 
 
 def _level(element: ET.Element) -> str | None:
-    """Return the level of which an object is a group: l2 and l3 are caches."""
+    """Return the level to which an object belongs; l2 and l3 are caches."""
     kind = element.get("type", "")
     depth = element.get("depth", "")
     if kind == "Cache" and element.get("cache_type") in ("0", "1"):  # hwloc 1

@@ -60,7 +60,7 @@ def test_only_curves_on_which_nothing_was_chosen_count() -> None:
     other = residual("b", "locked", 1.2, 16)
     error = estimate([fitted, other], "locked")
     assert error == estimate([other], "locked")
-    assert error.sentence("Zen 2").startswith("validated on 1 curve of 1 machine, to 16 threads")
+    assert error.sentence("Zen 2").startswith("validated on 1 curve of 1 machine, up to 16 threads")
     assert error.sentence(None) == (
         "not validated for locked operations on this type of core; "
         "on others 90% of points are within a factor of 1.20"
