@@ -135,7 +135,7 @@ HOSTS = {
         SEVEN,
         "Moved: other threads of /init.scope leave",
     ),
-    "overlooked": (seven(POD, release="6.8.12"), "member", SEVEN, "and undo if it is missing"),
+    "overlooked": (seven(POD, release="6.8.12"), "member", SEVEN, "says so, run 'undo'"),
     "local": (seven("/r{0}.slice", "/a.service", release="6.8.12"), "member", SEVEN, "p r1.slice"),
     "slices": (old(), "member", SEVEN, "p rt1.slice 8-15  "),
     "openshift": (openshift(files=FULL), "isolated", EIGHTS, "can then use only CPUs 0-7, 8 of 64"),
