@@ -79,7 +79,7 @@ def trial(
         return
     load_recipe(layout).variant(variant)
     if variant == STOCK:
-        raise UserError(f"--variant {STOCK}: a trial compares a variant with {STOCK}, name one")
+        raise UserError(f"--variant {STOCK}: each trial runs {STOCK}, so name another kernel")
     request = TrialRequest((STOCK, variant), config, minutes, pairs, VERSION, workloads, parameters)
     if dry_run:
         _list(request)
