@@ -44,7 +44,7 @@ class SafeStream:
 
 
 def safe_stream(stream: TextIO) -> TextIO:
-    """Return a stream that makes safe what is written to it; it is used like the given one."""
+    """Return a stream with the given stream's methods, which makes safe what is written to it."""
     return cast(TextIO, SafeStream(stream))
 
 

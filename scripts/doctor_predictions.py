@@ -219,7 +219,7 @@ def stretch(row: Mapping[str, Any], points: Mapping[Key, Points]) -> list[float]
 
 
 def _with_model(factor: float) -> float:
-    """Return a factor widened by the error of the model's rules, which is independent of it."""
+    """Return a factor, widened by the independent error of the model's rules."""
     wide = exp(hypot(log(factor), log(known_error("workload").factor)))
     return 1 / wide if factor <= 1 else wide
 

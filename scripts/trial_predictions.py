@@ -71,7 +71,7 @@ def ops(names: Sequence[str]) -> list[str]:
 
 
 def numbers(point: Mapping[str, Any]) -> list[float]:
-    """Return a point's prediction and the ends of its interval, which contains it."""
+    """Return a point's prediction, and the ends of an interval that contains the prediction."""
     value, interval = point["ns_per_op"], point["interval"]
     ends = min(interval["low"], value), value, max(interval["high"], value)
     return [float(f"{end:.3g}") for end in (ends[1], ends[0], ends[2])]

@@ -46,7 +46,7 @@ class Machine:
         self.cpu_folder = root / "sys/devices/system/cpu"
 
     def _lowest(self, path: Path, default: int) -> int:
-        """Return the lowest CPU in a list, which identifies it."""
+        """Return the lowest CPU in a list, which identifies the list."""
         try:
             return min(cpu_list(_read(path)), default=default)
         except ValueError as error:

@@ -196,7 +196,7 @@ def _sentence(
 
 
 def _typed(command: str, source: str, facts: Facts | None) -> str:
-    """Return a command of doctor as one types it here: with the host's file, if there is one."""
+    """Return a command of doctor as typed here: with the host's file, if a file was given."""
     if facts is None or not command.startswith(_DOCTOR):
         return command
     host = "" if source == LIVE else f" {shlex.quote(source)}"

@@ -81,7 +81,7 @@ def base_of(path: str, facts: Facts) -> str:
 
 
 def overlooked(path: str, facts: Facts) -> bool:
-    """Whether the kernel refuses a partition below a cgroup that is none, or may overlook it."""
+    """Whether the kernel refuses or may overlook a partition below a cgroup that is not one."""
     return facts.version < REMOTE_FIXED and "/" in path[len(base_of(path, facts)) + 1 :]
 
 

@@ -81,7 +81,7 @@ class Kernel:
         self.path(cgroup).rmdir()
 
     def cgroups(self, below: str = "") -> Iterator[str]:
-        """Yield all cgroups but the root, or only ``below`` and those inside it."""
+        """Yield all cgroups but the root, or only the cgroup ``below`` and those inside it."""
         for folder, _, _ in os.walk(self.path(below)):
             if name := folder[len(str(self.place)) :]:
                 yield name

@@ -115,7 +115,7 @@ class KernelLayouts(Layouts):
         return self._types.get(bare_type(type_name))
 
     def learn(self, type_name: str, die: DIE) -> None:
-        """Add the description of a type, unless there is one."""
+        """Add the description of a type that has none yet."""
         self._types.setdefault(bare_type(type_name), die)
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class Allowed:
     reason: str
 
     def covers(self, finding: Finding) -> bool:
-        """Whether a finding is one of these."""
+        """Whether this entry covers a finding."""
         return self.type == finding.type and fnmatch.fnmatch(finding.file, self.file)
 
 

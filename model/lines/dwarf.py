@@ -33,7 +33,7 @@ def bare_type(type_name: str) -> str:
 
 
 def die_name(die: DIE) -> str:
-    """Return the name in a description, '' without one."""
+    """Return the name in a description, '' if it has no name."""
     attribute = die.attributes.get("DW_AT_name")
     return attribute.value.decode("utf-8", "replace") if attribute is not None else ""
 
@@ -61,7 +61,7 @@ def die_size(die: DIE) -> int | None:
 
 
 def array_counts(die: DIE) -> list[int | None]:
-    """Return the number of elements in each dimension, None for a flexible one."""
+    """Return the number of elements in each dimension, None if it is flexible."""
     counts: list[int | None] = []
     for child in die.iter_children():
         if child.tag != "DW_TAG_subrange_type":

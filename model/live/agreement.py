@@ -53,7 +53,7 @@ class Row:
 
     @property
     def control(self) -> float | None:
-        """Return the factor from the spread to the machine file's figure; None without one."""
+        """Return the factor from the spread to the machine file's figure; None if it has none."""
         return None if self.file_ns is None else _beyond(self.file_ns, self.measured)
 
     @property

@@ -42,7 +42,7 @@ class Frame(Saved, kw_only=True):
 
 
 class Caller(Saved, kw_only=True):
-    """The calls that led to an access, and the cycles of the access after them."""
+    """The calls that led to an access, and the cycles that the access then took."""
 
     hitm: Count
     cycles: NotNegative

@@ -84,7 +84,7 @@ class _Compared(_Row):
                 yield name, value, published, base and name == "relative"
 
     def interval_of(self, figure: str) -> Interval | None:
-        """Return the interval of a figure; None without one."""
+        """Return the interval of a figure, None if it has none."""
         return (self.intervals or {}).get(figure)
 
     def inside(self, figure: str) -> bool | None:
@@ -157,7 +157,7 @@ class FigureVariant(Saved, _Row, kw_only=True):
             yield name, self.values[name], self.published.get(name), given
 
     def interval_of(self, figure: str) -> Interval | None:
-        """Return the interval of a figure; None without one."""
+        """Return the interval of a figure, None if it has none."""
         return (self.interval or {}).get(figure)
 
     def inside(self, figure: str) -> bool | None:
@@ -224,7 +224,7 @@ class Point(
 
     @property
     def compared(self) -> Compared | None:
-        """The published figure of the point; None without one."""
+        """The published figure of the point, None if there is none."""
         published, low, high, error = (
             self.published, self.published_low, self.published_high, self.error,
         )  # fmt: skip

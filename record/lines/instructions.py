@@ -82,7 +82,7 @@ class Instruction:
         return self.name in _ENDS
 
     def step(self, register: str) -> int:
-        """Return the number that the instruction adds to a register; 0 if it does anything else."""
+        """Return the number that the instruction adds to a register; 0 for other instructions."""
         if len(self.operands) != 2 or self.operands[0] != register:
             return 0
         to, by = self.operands

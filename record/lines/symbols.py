@@ -63,7 +63,7 @@ def _source(text: str) -> str:
 
 
 def _path(text: str) -> str:
-    """Return the file in 'file:line', or '' without one."""
+    """Return the file in 'file:line', or '' if the file is unknown."""
     return "" if text.startswith("??") else text.split(" (discriminator", 1)[0].rpartition(":")[0]
 
 

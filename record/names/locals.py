@@ -171,7 +171,7 @@ class Locals:
         return bases[base[0]] + offset
 
     def expression(self, die: DIE, name: str, pc: int) -> list[int]:
-        """Return the DWARF expression of an attribute at an instruction, [] without one."""
+        """Return an attribute's DWARF expression at an instruction, [] if it has none there."""
         attribute = die.attributes.get(name)
         if attribute is None:
             return []

@@ -29,7 +29,7 @@ _TABLE = range(0x610000000000, 0x610000000000 + (_PAGE << 22))
 
 
 def _owner(of: int, page: int, byte: int) -> tuple[int, int]:
-    """Return the image or program of a page, and the address of a byte of the page there."""
+    """Return a page's image or program, and the address that a byte of the page has in it."""
     tenant, owner = divmod(of, _TENANT)
     return owner, tenant * TENANT + page * _PAGE + byte % _PAGE
 

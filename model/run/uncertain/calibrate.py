@@ -45,7 +45,7 @@ class Search:
         return any(abs(figure / self.target - 1.0) <= NEAR for _, figure in self.trials)
 
     def propose(self) -> float | None:
-        """Return the next value to try, or None if there is no better one."""
+        """Return the next value to try, or None if no better value is left."""
         if not self.trials:
             return self.start
         if self.reached or len(self.trials) >= ROUNDS:
