@@ -97,7 +97,8 @@ def check(explorer: str, name: str, model: str) -> None:
             assert brute == ALL_PAIRS
         return
     if name in KNOWN:
-        known = KNOWN[name][1 + (model == "tso")]
+        _, ordered, delayed = KNOWN[name]
+        known = delayed if model == "tso" else ordered
         assert brute == known, f"{name} {model}: {brute ^ known}"
     if name in COUNTS:
         assert len(brute) == COUNTS[name], f"{name} {model}: {len(brute)}"
