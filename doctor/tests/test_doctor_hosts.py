@@ -76,7 +76,7 @@ def old() -> Machine:
 
 
 def openshift(first: int = 8, rest: str = "0-7", rate: int = 20_000, **changes: Any) -> Machine:
-    """Isolated partitions of 8 CPUs, the last of which has threads that poll."""
+    """Seven isolated partitions of 8 CPUs each. The threads of the last partition poll."""
     starts = [first + 8 * n for n in range(7)]
     lists = {POD.format(n): f"{cpu}-{cpu + 7}" for n, cpu in enumerate(starts, 1)}
     tasks = [

@@ -79,7 +79,7 @@ def test_threads_on_one_cpu_each() -> None:
 
 
 def test_cpus_in_two_packages_of_a_host_smaller_than_the_machine_file() -> None:
-    """What fits into one package of the file, but not of the host, is far apart."""
+    """CPUs in two packages of the host are far apart, even if the file's package has as many."""
     tasks = [
         Task(1000 + n, "rt", allowed=f"{n // 8 * 8}-{n // 8 * 8 + 7}", voluntary=20_000,
              cgroup=f"/g{n // 8}", tgid=1000 + n // 8)

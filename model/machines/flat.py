@@ -195,7 +195,7 @@ def _groups(placed: Iterable[Place], name: str, unit: str, count: int) -> list[i
     """Return the group of each unit.
 
     A tier joins consecutive units of one parent: cores of an LLC, LLCs of a node, nodes of a
-    package, packages of the machine. If an LLC spans nodes, it joins LLCs of a package.
+    package, packages of the machine. If an LLC spans nodes, a tier joins LLCs of a package.
     """
     all_places = list(placed)
     parent = _PARENTS[unit]

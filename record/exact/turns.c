@@ -8,8 +8,8 @@
  * When: the thread has called no hook for SURE_NS, and its registers and stack have matched those
  * of an earlier tick OFTEN times. Then the code is a loop that waits. A loop that counts its
  * rounds, or a long calculation, matches at no tick, and is interrupted after LONG_NS. From then on
- * the place is known, and the next wait there is interrupted at the first tick. A calculation only
- * loses its place in the order of threads.
+ * the place is known, and the next wait there is interrupted at the first tick. If the
+ * code was a calculation, other threads merely run before it continues.
  *
  * Why code may be interrupted: a kernel does the same at any time. The signal frame lies on the
  * thread's own stack. This library, and the C library, which it calls, must not be interrupted. If

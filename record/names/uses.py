@@ -344,9 +344,9 @@ class Uses:
         return self._live[pc]
 
     def _in_register(self, pc: int, register: str) -> Pointer | None:
-        """Return the pointer of a variable in a register.
+        """Return the pointer in a register, according to the variables that the register contains.
 
-        If there are several, it is the one whose object contains the others.
+        If these point to several objects, return the pointer to the one that contains the others.
         """
         candidates = []
         for variable, _ in self._variables_at(pc):

@@ -181,7 +181,7 @@ def _add_costs(facts: Facts, costs: Costs | None, processor: str) -> list[str]:
     facts.add_costs(costs)
     add_usual_cycles(facts, "not in a latency table, usual for x86 servers")
     known = f"the one of machines by {costs.title}" if costs.protocol else "the model's default"
-    return [f"the protocol is {known}, and costs in a core are usual values; --core gives both"]
+    return [f"the protocol is {known}, and costs in a core are usual ones; --core NAME sets both"]
 
 
 def _facts(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Thread-local variables have names, those of the first thread and of libraries as well.
 
-The tests use both recorders: for the exact one the words begin with "exact".
+The tests use both recorders. The first of ``words`` is "exact" for the exact one.
 """
 
 from __future__ import annotations
