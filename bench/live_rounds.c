@@ -4,8 +4,8 @@
  * host affects one turn of many points, not all turns of one point. Rounds continue until each
  * point has enough undisturbed turns, there were MOST_ROUNDS rounds per wanted turn, or time is up.
  *
- * The result is the median of the turns. A minimum or a lower quartile would be wrong: a disturbance
- * makes the two threads of a ping-pong slower, but may make contended operations faster.
+ * The result is the median of the turns. A minimum or a lower quartile would be wrong, because a
+ * disturbance slows the two threads of a ping-pong, but may make contended operations faster.
  */
 #include "live.h"
 #include "sample.h"
