@@ -87,7 +87,7 @@ def assert_user_error(outcome: Outcome, *words: str, status: int = 2) -> None:
 
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The experiments, and one with several figures beside them; returns its file."""
+    """Copy the experiments, add one with several figures, and return the file of that one."""
     directory = tmp_path / "experiments"
     shutil.copytree(EXPERIMENTS, directory, ignore=shutil.ignore_patterns("*.c", "*.h", "rt"))
     monkeypatch.setattr("model.run.experiment.EXPERIMENTS", directory)

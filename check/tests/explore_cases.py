@@ -168,7 +168,7 @@ class Explorer:
     path: str
 
     def run(self, *args: str) -> tuple[dict[str, Any], int]:
-        """Run it once; return its JSON and its exit status."""
+        """Run the explorer once; return its JSON and its exit status."""
         run = subprocess.run([self.path, *args], capture_output=True, text=True, check=False)
         assert run.stderr == "", run.stderr
         report = json.loads(run.stdout)

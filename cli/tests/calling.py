@@ -32,7 +32,7 @@ class Outcome:
 
 
 def call(capsys: pytest.CaptureFixture[str], *args: str | Path) -> Outcome:
-    """Call the command line, and return its status and its output since then."""
+    """Call the command line, and return its status and its output, without earlier output."""
     capsys.readouterr()
     status = run([str(arg) for arg in args])
     captured = capsys.readouterr()

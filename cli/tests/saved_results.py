@@ -37,7 +37,7 @@ def swept(name: str, *points: dict[str, Any]) -> dict[str, Any]:
 
 
 def damaged(value: Any, path: tuple[str | int, ...], other: Any) -> Any:
-    """The value with another one at a place, or with none there."""
+    """The value with ``other`` at a place, or with nothing there if ``other`` is GONE."""
     changed = copy.deepcopy(value)
     at = changed
     for step in path[:-1]:

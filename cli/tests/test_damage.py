@@ -53,7 +53,7 @@ TRIED = 150
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every place of a value, without those that are like their neighbours."""
+    """Every place of a value; in a list only those of the first and the last item."""
     if path:
         yield path
     if isinstance(value, dict):

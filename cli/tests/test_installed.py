@@ -102,7 +102,7 @@ def test_the_first_help_and_the_other_verbs(installed: Path) -> None:
 
 
 def test_packages_beside_an_installed_command_are_found(installed: Path) -> None:
-    """Regression: the Debian package did not find click, which lies beside the rooms."""
+    """Regression: the Debian package did not find click, which lies beside schedshard."""
     beside = installed.parent / "click"
     beside.mkdir()
     (beside / "__init__.py").write_text("raise SystemExit('the one beside')\n")

@@ -115,7 +115,7 @@ def test_ignored_signals_stay_ignored() -> None:
 
 
 def said_beside_progress(stderr: bytes) -> list[bytes]:
-    """Return the lines except for progress, of which a slow run prints one in five seconds."""
+    """Return the lines that are not progress, which a slow run prints every five seconds."""
     progress = re.compile(rb": \d+/\d+, \d+ s, about \d+ s left$")
     return [line for line in stderr.splitlines() if not progress.search(line)]
 

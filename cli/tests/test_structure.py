@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What pyproject.toml says agrees with the locks and with the picture of the rooms."""
+"""What pyproject.toml says agrees with the locks and with DESIGN.md's picture of the rooms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.paths import ROOT
 
 
 def test_the_package_needs_what_the_environment_has() -> None:
-    """A wheel without one of them installs, and its command does not start."""
+    """A wheel that lacks a requirement installs, but its command does not start."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     def asked(name: str) -> list[str]:

@@ -38,14 +38,14 @@ def attempt(make: Callable[[], Result]) -> Result | str:
 
 
 def read(text: str) -> Profile:
-    """Return the profile in a text, which must be one."""
+    """Return the profile that a text must contain."""
     profile = parse_text(text, "x")
     assert profile is not None
     return profile
 
 
 def refused(text: str) -> str:
-    """Return the one line of the refusal of a text, which is no profile."""
+    """Return the line that refuses a text; the text must not contain a profile."""
     message = attempt(lambda: parse_text(text, "x"))
     assert isinstance(message, str)
     assert message.isprintable()

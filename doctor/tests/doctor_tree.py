@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Makes trees that look like a machine's /proc and /sys, and collects what is in them.
 
-Only tests of the collector need a tree: listed() gives its lists for a machine without one.
+Only tests of the collector need a tree: listed() makes the collector's lists without a tree.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ _TASK = r"proc/\d+/task/\d+"
 def listed(first: Machine, second: Machine | None = None) -> dict[str, str]:
     """Return the collector's lists; without a second machine, both readings are the same.
 
-    It knows neither the kernel's symbols and types nor names with a newline.
+    The lists lack the kernel's symbols and types, and names with a newline.
     """
     lines: list[str] = []
     for machine in (second or first, first):
@@ -259,7 +259,7 @@ def archived(folder: Path, lists: Mapping[str, str]) -> Path:
 def collect(
     first: Path, *arguments: str | Path, second: Path | None = None, shell: str = "sh"
 ) -> subprocess.CompletedProcess[str]:
-    """Run the collector on a tree; without a second one, both readings are the same."""
+    """Run the collector on a tree; without a second tree, both readings are the same."""
     argv = [*shell.split(), str(SCRIPT), "-r", str(first), "-R", str(second or first)]
     return subprocess.run([*argv, *map(str, arguments)], capture_output=True, text=True)
 

@@ -40,7 +40,7 @@ def pythons() -> list[str]:
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Path]:
-    """Return what `make doctor` makes, by the ends of the names."""
+    """Return the files that `make doctor` makes, by their suffixes."""
     subprocess.run([sys.executable, doctor_alone.__file__], check=True, stdout=subprocess.DEVNULL)
     return {path.suffix: path for path in doctor_alone.made()}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """apply makes all partitions or none, and undo restores the state from any point.
 
-The tree of cgroups has the kernel's rules: what a partition reads back depends on the others.
+The tree of cgroups has the kernel's rules: a partition is valid only if no other has its CPUs.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_the_stored_rates_are_whole() -> None:
 
 
 def test_a_row_rises_at_saturation() -> None:
-    """Where the share rises and the rate does not, the row keeps both levels."""
+    """Two levels that round to one rate both stay in the row: the second rate is one higher."""
     points = [(2e5, 0.001), (2e6, 0.1), (2.421e6, 0.15), (2.422e6, 0.6)]
     [_, *rates] = row_of(128, points)
     assert (rates[3], rates[4]) == (2_420_000, 2_420_001)
@@ -263,7 +263,7 @@ def test_intervals_meet() -> None:
 
 
 def test_impossible_rates_are_said_to_be(capsys: Capture, tmp_path: Path) -> None:
-    """Also where no partition would help, and on which the verdict was 'Nothing found'."""
+    """Also where partitions exist already, for which the verdict once was 'Nothing found'."""
     for number, cgroups in enumerate(({}, partitions("root"))):
         machine = Machine(tasks=groups(4_000_000_000), cgroups=cgroups)
         outcome = judged(capsys, tar(tmp_path / str(number), machine))

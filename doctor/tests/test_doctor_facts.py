@@ -20,7 +20,7 @@ from model.machines.topo import ranges
 
 
 def facts_of(tmp_path: Path, first: Machine, second: Machine | None = None) -> Facts:
-    """The facts of what the collector wrote, which is what listed() says of other machines."""
+    """The facts from the collector's lists, which must equal those that listed() makes."""
     early = build(tmp_path / "1", first)
     late = build(tmp_path / "2", second) if second is not None else None
     lists = read_directory(collected(tmp_path / "here", early, late))

@@ -23,7 +23,7 @@ ID = "0123456789abcdef" * 4
 def pinned(
     place: str, cpus: Iterable[int], rate: int = 20_000, tgid: int | None = None
 ) -> list[Task]:
-    """A thread on each CPU that wakes up so often in a second; a reading takes two."""
+    """A thread on each CPU that wakes up ``rate`` times a second; a reading takes two seconds."""
     return [
         Task(1000 + cpu, "rt", allowed=str(cpu), cgroup=place, voluntary=2 * rate,
              tgid=tgid or 1000 + cpu)
@@ -58,7 +58,7 @@ def seven(place: str, inside: str = "", busy: int = 8, *, has: bool = True, **mo
 
 
 def watched() -> Machine:
-    """A watchdog on each CPU joins no containers, and PREEMPT_RT's timers belong to them."""
+    """A watchdog on all CPUs does not join the pods; PREEMPT_RT's timers belong to the pods."""
     machine = seven(POD)
     dogs = [Task(200 + n, f"ktimers/{n}", FIFO, 1, str(n), "/", 60_000, flags=KTHREAD)
             for n in range(8, 64)]  # fmt: skip
@@ -87,7 +87,7 @@ def openshift(first: int = 8, rest: str = "0-7", rate: int = 20_000, **changes: 
 
 
 def guests(name: str = f"{VM}/libvirt") -> Machine:
-    """Three on each node, whose emulators use the node's first CPUs, with FIFO priority."""
+    """Three guests on each node. Emulators use the node's first CPUs, with FIFO priority."""
     cgroups = tree("member", {}, "0-63")
     tasks = [Task(890, "corosync", FIFO, 99, "0-63", "/system.slice/corosync.service", 9)]
     for n, first in enumerate((8, 16, 24, 40, 48, 56)):
@@ -189,7 +189,7 @@ def test_a_cost_that_no_partition_lowers(
 
 
 def test_pods_of_a_kernel_without_remote_partitions(capsys: Capture, tmp_path: Path) -> None:
-    """Only another kernel helps there, so that there is no finding. Services can move."""
+    """For pods only another kernel helps: no finding. Services can move to a slice."""
     for place, status, words in ((POD, 0, "not: boot Linux"), ("/x/a{0}.service", 4, "Slice=")):
         machine = seven(place)
         tree = {path: {key: held for key, held in files.items() if "exclusive" not in key}
@@ -246,7 +246,7 @@ def test_a_partition_keeps_cpus_for_its_other_threads(capsys: Capture, tmp_path:
 def test_what_the_kubelet_reserves(
     capsys: Capture, tmp_path: Path, option: str, full: str, said: str
 ) -> None:
-    """Nobody knows that, unless the host was booted with the complement."""
+    """Only boot options tell: the CPUs outside nohz_full, or those of systemd.cpu_affinity."""
     files = {"sys/devices/system/cpu/nohz_full": f"{full}\n"}
     page, _ = planned(capsys, tmp_path, seven(POD, busy=7, cmdline=option, files=files))
     assert f"PerformanceProfile) stay {said}." in page

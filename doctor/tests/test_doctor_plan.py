@@ -86,7 +86,7 @@ def test_threads_of_one_process_are_cut_by_cache(capsys: Capture, tmp_path: Path
 
 
 def test_lines_are_undone_by_hand(capsys: Capture, tmp_path: Path) -> None:
-    """In ordinary files, where a list is what was written."""
+    """The lines run on ordinary files, which keep the last text written."""
     page, _ = planned(capsys, tmp_path, services(3))
     for place in ("", "/a0.service", "/a1.service", "/a2.service"):
         folder = tmp_path / f"tree/system.slice{place}"

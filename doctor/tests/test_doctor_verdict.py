@@ -153,7 +153,7 @@ def test_the_sibling_that_makes_a_partition_invalid(capsys: Capture, tmp_path: P
 
 
 def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> None:
-    """One guest has a partition of three caches. If it were one service, it could be cut."""
+    """A partition of three caches stays if it has one guest; with a service it could be cut."""
     root = {"cpuset.cpus": "4-15", "cpuset.cpus.partition": "root"}
     cgroups = {ROOT: {"cpuset.cpus.effective": "0-3"}, f"{ROOT}/rt.slice": root}
     for name, status in (("machine-qemu.scope", 0), ("a.service", 4), ("{}.service", 4)):
@@ -171,7 +171,7 @@ def test_a_partition_of_one_guest_is_done(capsys: Capture, tmp_path: Path) -> No
 
 
 def test_what_helps_with_version_1(capsys: Capture, tmp_path: Path) -> None:
-    """Such a kernel may have no partitions: the remedy is the one that it has."""
+    """A kernel with cgroup v1 may have no partitions: the remedy is one of version 1."""
     cgroups = {f"{ROOT}/cpuset": {"cpuset.cpus": "0-15", "cpuset.sched_load_balance": "1",
                                   "release_agent": ""}}  # fmt: skip
     machine = Machine(

@@ -120,7 +120,7 @@ class Probed(Kernel):
 
 
 def state(kernel: Kernel, *names: str) -> dict[str, str]:
-    """Return what the cgroups' files hold, all that apply may change if none is named."""
+    """Return the contents of the cgroups' files: ``names``, or all that apply may change."""
     names = names or (
         "cpuset.cpus", "cpuset.cpus.exclusive", "cpuset.cpus.partition", "cgroup.type",
         "cpuset.cpus.effective", "cgroup.subtree_control", "cgroup.threads",
@@ -138,7 +138,7 @@ def same(now: dict[str, str], before: dict[str, str], after: str) -> None:
 
 
 def refused(kernel: Kernel, row: Wanted, words: str, early: bool = False) -> None:
-    """Assert that a row beside the others is refused with this reason, and nothing stays.
+    """Assert that a row beside ROWS is refused with this reason, and nothing stays.
 
     ``early``: before a partition is made.
     """
@@ -174,7 +174,7 @@ def cut_off(kernel: Kernel) -> int:
 
 
 def main() -> None:
-    """Run all of it."""
+    """Run all checks."""
     kernel = Probed(Path("/sys/fs/cgroup"))
     kernel.write("/cgroup.subtree_control", "+cpuset")
     slot = 0

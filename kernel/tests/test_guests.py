@@ -59,7 +59,7 @@ def test_lines_of_a_program_with_known_sharing(layout: Layout, workload: str) ->
 
 
 def test_a_wake_up_of_the_series_takes_no_line_of_the_root_domain(layout: Layout) -> None:
-    """Stock takes two modified lines of it from the other socket."""
+    """Stock takes two modified lines of the root domain from the other socket."""
     report = lines_of(layout, "cyclic")
     assert report["wake_ups"] >= 500
     lines = report["hitm_a_wake_up"].get("root domain", {"hitm_remote": 0.0})["hitm_remote"]

@@ -76,7 +76,7 @@ def by_pkg_config(compiler: list[str], libdir: Path, root: Path, folder: Path) -
 
 
 def by_cmake(compiler: list[str], libdir: Path, version: str, folder: Path) -> None:
-    """Link with both targets; CMake refuses a version that is not compatible."""
+    """Link with both CMake targets; CMake refuses a version that is not compatible."""
     if not shutil.which("cmake"):
         print("no cmake here: not tried")
         return

@@ -52,7 +52,7 @@ class Output(unittest.TestCase):
         assert data["plan"]["level"] == "llc"
 
     def test_this_machine(self) -> None:
-        """The kernel's files, by either name."""
+        """The kernel's files, by either option."""
         for source in (["--sysfs", "/"], ["--live"]):
             data = self.topology(*source)
             assert data["machine"] is None

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Compares the counter with one integer, for every shape. In paired use an array contains the
- * number of items per CPU, so that no CPU removes more items than were counted there or early. In
- * unpaired use the test adds any numbers on any CPUs.
+ * number of items per CPU, so that no CPU removes more items than it added. In unpaired use the
+ * test adds any numbers on any CPUs.
  */
 #include "shapes.h"
 #include "shard_counter.h"

@@ -31,7 +31,7 @@ def residual(machine: str, kind: str, error: float, threads: int = 2) -> Residua
 
 
 def made(machines: int, points: int, spread: float, rng: np.random.Generator) -> list[Residual]:
-    """Machines of several kinds; log errors have this spread, alike for a machine's points."""
+    """Machines of several kinds; all points of a machine have one log error of this spread."""
     return [
         residual(f"m{m}", f"kind {m % 4}", float(np.exp(error)))
         for m, error in enumerate(rng.normal(0, spread, machines))

@@ -190,7 +190,7 @@ def test_an_input_that_was_set_is_known() -> None:
 
 
 def test_published_figures_are_of_the_published_conditions() -> None:
-    """The published machine had RT_PUSH_IPI on, so a run with it off has none beside it."""
+    """The published machine had RT_PUSH_IPI on: a run with it off has no published figures."""
     declared = load_experiment("ffmpeg-rt")
     assert declared.published
     assert not with_settings(declared, ("push_ipi=0",)).published

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verb sweep fills a file, goes on where it was, and loses nothing."""
+"""The verb sweep fills a file, continues where it stopped, and loses nothing."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def latencies(topology: Topology, ns: dict[str, float], sigma: float, seed: int)
 
 
 def to_csv(matrix: Matrix, style: str = "lower", labels: Sequence[int] | None = None) -> str:
-    """A table as text; lower: empty upper triangle, ragged: rows cut there, full: the square."""
+    """A table as text; lower: empty upper triangle, ragged: cut at the diagonal, full: all."""
     count = len(matrix)
     rows = []
     for i in range(count):

@@ -55,7 +55,7 @@ def sampled(topology: Topology, matrix: Matrix) -> dict[str, Any]:
 
 
 def printed(topology: Topology, homes: list[float] | None = None) -> dict[str, Any]:
-    """What schedshard-measure would print on such a machine."""
+    """What schedshard-measure would print on a machine with this topology."""
     matrix = latencies(topology, COMPLEX_NS, 0.03, 1)
     pairs = [
         {"a": topology.cpus[j], "b": topology.cpus[i], "ns": float(matrix[i, j])}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compares the instructions of our RT state with those of Linux's layout, without contention.
 
-The simulator counts the cycles of waits for lines; these are the other costs. Counts are exact. A
+The simulator counts the cycles of waits for lines; instructions are the rest. Counts are exact. A
 search is compared in the most common case, a CPU of level 0, and where Linux visits all levels.
 
 The series (layout "shard") reads one byte for each CPU that a task may use, up to eight at once.

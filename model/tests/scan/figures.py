@@ -42,7 +42,7 @@ class Simulator:
 
 
 def main() -> None:
-    """Servers and clients with one cache each: the mask has at most the cache's 16 of 384 CPUs."""
+    """With servers and clients in one cache each, a mask has at most a cache's 16 of 384 CPUs."""
     sim = Simulator(sys.argv[1], Path(sys.argv[2]))
     full, node, linux, mask, fork = (
         sim.run(variant, forks_per_tick=0.02)
@@ -57,11 +57,11 @@ def main() -> None:
     assert linux["cycles_per_scan"] >= 10 * mask["cycles_per_scan"]
     assert full["cycle_share"] >= 15 * mask["cycle_share"]
     assert mask["bytes_per_process"] == linux["bytes_per_process"] + 384 // 8
-    # With each of them a fork writes a record for each CPU.
+    # With each of these variants a fork writes a record for each CPU.
     for figures in (full, node, linux, mask):
         assert figures["forks"] > 0
         assert figures["cycles_per_fork"] > 384 * 100
-    # Without reads of run queues it takes at most half.
+    # Without reads of run queues a fork takes less than half the cycles.
     assert fork["scan_length_p99"] == linux["scan_length_p99"]
     assert 0 < 2 * fork["cycles_per_fork"] < linux["cycles_per_fork"]
     assert sim.run("linux73-mask", forks_per_tick=0.02) == mask

@@ -38,7 +38,7 @@ MOVE = Move("counters", ((0, 8),), 50.0, "pad counters to a line")
 def test_a_gain_whose_intervals_contain_zero_is_no_advice(
     after: tuple[float, ...], other: tuple[float, ...], given: bool
 ) -> None:
-    """Of each machine: the one run, and then the draws with the bytes moved."""
+    """``after`` (machine a) and ``other`` (b): cycles after the move, of one run, then of draws."""
     before = [runs(1000.0, 1000.0), runs(*[1000.0] * (len(other) - 1))]
     draws = [[before[0], runs(*after[1:])], [before[1], runs(*other[1:])]]
     tried = [(MOVE, [*runs(after[0]), *runs(other[0])])]
@@ -47,7 +47,7 @@ def test_a_gain_whose_intervals_contain_zero_is_no_advice(
 
 
 def test_the_printed_gain_lies_in_its_interval() -> None:
-    """The one run saves 3%, and all draws save more."""
+    """The run with the file's numbers saves 3%, and all runs with drawn numbers save more."""
     draws = [[runs(1000.0, 1000.0, 1000.0), runs(800.0, 850.0, 820.0)]]
     tried = [(MOVE, runs(970.0))]
     advice = report._gains(jobs("a"), cast(Any, tried), runs(1000.0), draws)
@@ -56,7 +56,7 @@ def test_the_printed_gain_lies_in_its_interval() -> None:
 
 
 def test_the_best_advice_by_its_printed_gain_comes_first() -> None:
-    """The one run saves more by the first move, and the draws more by the second."""
+    """The run with the file's numbers favours the first move, and drawn numbers the second."""
     other = Move("flags", ((8, 16),), 50.0, "pad flags to a line")
     draws = [[runs(1000.0, 1000.0), runs(900.0, 910.0), runs(700.0, 710.0)]]
     tried = [(MOVE, runs(880.0)), (other, runs(890.0))]

@@ -298,7 +298,7 @@ OTHERS = [
 def test_reports_that_do_not_compare_are_refused_in_a_line(
     cli: Cli, tmp_path: Path, place: tuple[str | int, ...], other: Any, message: str, side: str
 ) -> None:
-    """The files of the verdict say that the comparison failed if this report is at fault."""
+    """The files of the verdict say that the comparison failed if the new report is at fault."""
     good = report(run(A))
     for name in ("a", "b"):
         saved(tmp_path / name, damaged(good, place, other) if name == side else good)

@@ -59,7 +59,7 @@ def each_compiler(source: str, *words: str, compilers: Sequence[str] = COMPILERS
 
 
 def one_compiler(source: str) -> Any:
-    """Make the same with the first compiler only."""
+    """Make the same fixture with the first compiler only."""
     return each_compiler(source, compilers=COMPILERS[:1])
 
 

@@ -42,7 +42,7 @@ def test_a_folder_of_any_name_gives_the_same_run(again: Path, tmp_path: Path, na
 
 
 def test_a_gate_is_closed_if_another_run_failed(again: Path, tmp_path: Path) -> None:
-    """The second machine's run finds the file: there is nothing to compare with the baseline."""
+    """The second machine's run finds FILE (again.c) and fails: the gate has nothing to compare."""
     made, saved = tmp_path / "made", tmp_path / "saved.json"
     usual = ("record", "--exact", "--machine", MACHINE, "--cpus", "16", "--no-advice")
     done = call(*usual, "--out", str(saved), "--", str(again), str(made))

@@ -46,7 +46,7 @@ def test_a_loop_of_other_code_lets_others_run(
 @pytest.mark.slow(reason="a loop that counts looks like work: ten seconds of CPU time")
 @pytest.mark.parametrize(("kind", "output"), [("counted", "1"), ("memory", "1 1")])
 def test_a_loop_that_counts_is_not_endless(turns: Path, kind: str, output: str) -> None:
-    """One counts in a register until a store ends it, one on the stack for eight CPU seconds."""
+    """One loop counts in a register until a store ends it, one on the stack for 8 CPU seconds."""
     done = record(turns, kind)
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, output)
 
@@ -80,7 +80,7 @@ def test_a_program_that_becomes_another_keeps_its_exit_status(tmp_path: Path) ->
 
 
 def test_a_program_that_calls_our_own_library(tmp_path: Path) -> None:
-    """Its headers tell the sanitizer's runtime what claims and puts order."""
+    """The library's headers tell the sanitizer's runtime what claims and puts order."""
     built = build_dir() / "lib"
     words = (str(ROOT / "docs/examples/first_pool.c"), str(built / "libschedshard.a"))
     pool = compiled(tmp_path / "pool", COMPILERS[0], "-I", str(built / "public"), *words)

@@ -3,7 +3,7 @@
  * Tests the guest's clock in its three phases, with this program instead of the emulator. The test
  * compares it with the host's clock by inequalities that hold however busy the host is.
  *
- * SCHEDSHARD_SLOW is SLOW in the environment.
+ * The environment must set SCHEDSHARD_SLOW to the value of SLOW.
  */
 #include "../../../model/tests/sim/check.h"
 

@@ -16,7 +16,7 @@ from common.paths import ROOT, build_dir
 
 
 def ported(name: str, folder: Path, *words: str) -> Path:
-    """Fetch, port and build a program; return the folder with it before and after."""
+    """Fetch, port and build a program; return the folder with its versions."""
     if platform.machine() != "x86_64" or not (build_dir() / "lib/libschedshard.a").is_file():
         pytest.skip("needs the static library, and x86-64")
     argv = [sys.executable, str(ROOT / "lib/ports/port.py"), name, str(folder), str(build_dir())]

@@ -272,7 +272,7 @@ def test_a_structure_may_have_only_the_name_of_its_typedef(tmp_path: Path) -> No
 
 
 def used_by(users: dict[int, int], often: int = 9, address: int = 0x1000) -> Line:
-    """A contended line; users: the CPU that uses a byte."""
+    """A contended line; ``users``: by offset, the CPU that uses the word there."""
     accesses = (
         access(offset, (cpu,), stores=often, loads=often, records=often, hitm_remote=often)
         for offset, cpu in users.items()
@@ -353,7 +353,7 @@ def test_the_gain_is_that_of_the_changed_program(tmp_path: Path, word: str) -> N
     """Regression: 53% was predicted, and the changed program took 60% fewer cycles.
 
     The replay charged hits, which the recorder does not see in private lines. It also held the
-    reader back behind the writer, whose word it never reads: later only if both are in 8 bytes.
+    reader back behind the writer of another word; now only if both words are in the same 8 bytes.
     """
     out, as_word = tmp_path / "out.json", f"-DWORD={word}"
     program = compiled(tmp_path, "beside", BESIDE, as_word)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Locals of functions that start threads have names, however a compiler describes their places.
 
-The tests use both recorders: for the exact one the words begin with "exact".
+The tests use both recorders. The first of ``words`` is "exact" for the exact one.
 """
 
 from __future__ import annotations
