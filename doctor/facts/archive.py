@@ -128,7 +128,7 @@ def _decoded(source: Path, name: str, data: bytes | bytearray) -> str:
         end = len(text) if end < 0 else end
         if end - start > LINE_LIMIT:
             raise UserError(f"{source}: '{name}' has a line of more than {LINE_LIMIT >> 10} KiB")
-        # Skip to the last newline in reach of the longest line that is allowed.
+        # Skip to the last newline that the longest allowed line could reach.
         start = max(end, text.rfind("\n", start, start + LINE_LIMIT)) + 1
     return text
 

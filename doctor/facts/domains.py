@@ -185,7 +185,7 @@ def _missing(facts: Facts) -> tuple[frozenset[int], str]:
     """Return the CPUs whose cgroup is missing in the collected data, and why.
 
     The kernel takes the CPUs of partitions out of the root cgroup's effective ones. CPUs that are
-    neither there nor in a partition belong to one that was not collected.
+    neither there nor in a partition belong to a partition that was not collected.
     """
     cpusets = facts.cpusets
     if cpusets.bare and facts.version >= _EFFECTIVE:

@@ -140,14 +140,14 @@ def _near(cpu: Cpu, facts: Facts) -> frozenset[int] | None:
 
 
 def _fits(cpus: set[int], facts: Facts) -> bool:
-    """Whether CPUs are in one package, and no more than one of their last-level caches has."""
+    """Whether CPUs share a package, and are no more than their largest last-level cache has."""
     known = [facts.cpus[cpu] for cpu in cpus if cpu in facts.cpus]
     most = max((len(_near(cpu, facts) or ()) for cpu in known), default=0)
     return len({cpu.package for cpu in known}) == 1 and len(cpus) <= most
 
 
 def _keys(group: Group, places: Mapping[str, str], facts: Facts, cut: set[str]) -> set[object]:
-    """Return what joins groups: a cgroup, with a last-level cache if the cgroup is to be cut."""
+    """Return a group's keys, which join groups: its cgroups, with a cache each if in ``cut``."""
     keys: set[object] = set()
     own = {places[name] for name in group.cgroups} or {"/"}
     for place in own:
@@ -292,7 +292,7 @@ def _group(mask: frozenset[int], members: list[Thread], facts: Facts, roams: boo
 
 
 def _links(by_mask: dict[frozenset[int], list[Thread]], facts: Facts) -> list[frozenset[int]]:
-    """Return the masks beyond one group, if their threads hardly ever wake up for so many CPUs."""
+    """Return the masks that reach beyond a group, and whose threads hardly wake up per CPU."""
     rates = {mask: _waking(members, facts) / len(mask) for mask, members in by_mask.items()}
     rare = []
     for held, masks in merged({mask: [mask] for mask in by_mask}):
@@ -329,7 +329,7 @@ def _groups(cpus: frozenset[int], threads: list[Thread], facts: Facts) -> list[G
     if 2 * _waking(bound.get(-1, []), facts) >= _waking(kernel, facts):
         bound = {-1: kernel}
     for number, (mask, members) in enumerate(sets):
-        # A partition of the group takes these along, unless they have nearly all of its wake-ups.
+        # A group's partition takes kernel threads along, unless these make nearly all wake-ups.
         more = bound.pop(number, [])
         rare = _waking(members, facts) < _RARE * _waking(more, facts)
         (roaming if rare or mask == cpus else members).extend(more)

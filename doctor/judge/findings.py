@@ -145,7 +145,7 @@ def _pushed(facts: Facts) -> Evidence | None:
 def _unexplained(facts: Facts) -> float:
     """Return the function calls per second and CPU that no context switch explains.
 
-    0 unless a CPU has several real-time threads, which is what makes others ask it to push one.
+    0 unless a CPU has several real-time threads: only then do others ask it to push a thread.
     """
     queued = Counter(
         thread.cpu for thread in facts.threads if not thread.stopper and not thread.kernel

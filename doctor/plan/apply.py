@@ -298,7 +298,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _missing(row: Wanted, kernel: Kernel) -> bool:
-    """Whether a row's cgroup or threads are there, and no partition."""
+    """Whether a row's cgroup or threads are there, but not its partition."""
     exists = kernel.path(row.cgroup).exists()
     with contextlib.suppress(OSError):
         if exists and not row.masks:

@@ -95,7 +95,7 @@ class Plan:
 
 
 def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = None) -> Row | str:
-    """Return a part's row, or why it gets none. ``beside`` are the other parts."""
+    """Return a part's row of the plan, or why it gets none. ``beside`` are the other parts."""
     others = frozenset[int]().union(*(other.cpus | _lists(other, facts) for other in beside))
     where = f"CPUs {label(part.cpus)}"
     if len(part.places) > 1:
@@ -142,7 +142,7 @@ def _row(part: Part, beside: list[Part], facts: Facts, emulator: int | None = No
         apart = [inner.cpus or frozenset() for inner in facts.cpusets.inside(place)
                  if auxiliary(inner.path)]  # fmt: skip
         more = frozenset[int]().union(*apart) - cpus
-        # If the emulator has more CPUs than that, these are all CPUs that no virtual CPU uses.
+        # An emulator with more CPUs than cgroups has all CPUs that no virtual CPU uses.
         own -= more if len(more) > max(len(apart), _STAY) and not held.cpus else frozenset()
     if own >= cpus and not own & others:
         cpus = own
@@ -244,7 +244,7 @@ def _others(rows: list[Row], facts: Facts) -> list[tuple[str, frozenset[int]]]:
 
 
 def _quietest(rows: list[Row], facts: Facts) -> frozenset[int]:
-    """Return the cache's or row's CPUs with the fewest wake-ups, if some row has other CPUs."""
+    """Return the CPUs of the cache or row with the fewest wake-ups, if some row is elsewhere."""
     places = [*sorted(facts.llcs, key=min), *(row.cpus for row in rows)]
     rates = {
         cpus: sum(row.wakeups for row in rows if row.cpus & cpus)

@@ -97,12 +97,12 @@ class Shape:
 
 
 def _far(cpus: int, packages: int, package: float) -> bool:
-    """Whether a host has clearly fewer of these CPUs per package than a machine file could have."""
+    """Whether CPUs in several packages need clearly fewer packages of ``package`` CPUs."""
     return packages > 1 and cpus / packages < _FULL * min(cpus, package)
 
 
 def _alike(rates: Sequence[float]) -> int:
-    """Return the effective number of units: of equal rates with this sum and sum of squares."""
+    """Return how many units with equal rates have this sum and sum of squares of rates."""
     return max(1, round(sum(rates) ** 2 / sum(rate * rate for rate in rates)))
 
 

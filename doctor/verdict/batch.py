@@ -65,7 +65,7 @@ def _metric(name: str, text: str, rows: list[tuple[str, float]]) -> list[str]:
 
 
 def _judged(verdict: Verdict) -> set[str]:
-    """Return the judged entries. If one has no finding, its problem does not occur."""
+    """Return the judged entries. If an entry has no finding, its problem does not occur."""
     catalogue = load_catalogue()
     judged: set[str] = set()
     if verdict.facts is not None and not verdict.facts_doubted:
@@ -75,7 +75,7 @@ def _judged(verdict: Verdict) -> set[str]:
     if any(profile.lines and not mute_lines(profile) for profile in verdict.profiles):
         judged |= {line.entry for line in catalogue.lines}
     if verdict.facts is None:
-        # rd-shared lists the same functions. A profile alone cannot distinguish the two.
+        # rd-isolated and rd-shared list the same functions: a profile cannot tell them apart.
         judged.discard("rd-isolated")
     return judged
 

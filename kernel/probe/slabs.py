@@ -50,7 +50,7 @@ class Slabs:
         return int.from_bytes(self._ram.read(address, size) or b"", "little")
 
     def _mapped(self, address: int) -> int:
-        """Return the address in the direct map of what the page tables map to an address; or 0."""
+        """Translate an address by the page tables into the direct map. Return 0 if not mapped."""
         table = self._tables
         for shift in (39, 30, 21, 12):
             entry = self._number(table + 8 * (address >> shift & 511))

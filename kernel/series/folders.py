@@ -21,7 +21,7 @@ _Hashes = Mapping[str, str]
 
 
 def _list_of(out: Path) -> Path:
-    # Not inside one of the folders, because git send-email treats each file there as a mail.
+    # The list lies beside the folders: git send-email treats each file inside as a mail.
     return out.with_name(f".{out.name}.written.json")
 
 

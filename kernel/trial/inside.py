@@ -203,7 +203,7 @@ def _missing(system: System) -> list[int]:
 
 
 def _print(made: Trial) -> None:
-    # The kernel's messages would stand between the lines.
+    # Hide the kernel's messages, which would stand between the lines.
     _PRINTK.write_text("1", encoding="ascii")
     with _CONSOLE.open("w", encoding="ascii", errors="replace") as console:
         console.write(console_text(made))

@@ -136,7 +136,7 @@ def _groups(
     """Return the group of each CPU of an LLC, and the next free number.
 
     Groups are numbered from ``first``. Each lies inside the LLC, and every CPU is in exactly one.
-    Without the key, CPUs for which ``absent`` gives the same id form a group.
+    Without ``key`` in the table, CPUs with the same number from ``absent`` form a group.
     """
     name = f"topology.llc.{key}"
     if key not in table:

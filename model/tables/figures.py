@@ -25,7 +25,7 @@ GAP = 2
 def _split(result: Figures) -> list[Figures]:
     """Return a result per table: first the figures that were published, then the others.
 
-    A table of others contains as many as fit on a terminal.
+    A table of other figures contains as many as fit on a terminal.
     """
     tables: list[list[Metric]] = [[]]
     known = [metric for metric in result.metrics if _is_published(result, metric)]
@@ -43,7 +43,7 @@ def _is_published(result: Figures, metric: Metric) -> bool:
 
 
 def _cells(result: Figures, variant: FigureVariant) -> list[Cell]:
-    """Return a variant's cells: each figure, and if one was published, that one and the error."""
+    """Return a variant's cells: each figure, and if published, the published one and the error."""
     outside = {metric.name for metric in misses(result, variant)}
     cells: list[Cell] = []
     for metric in result.metrics:

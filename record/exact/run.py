@@ -71,7 +71,7 @@ def _has_symbol(elf: ELFFile, table: str, name: str, *, defined: bool) -> bool:
 
 
 def _parts(path: Path) -> tuple[bool, bool]:
-    """Return whether a file needs the sanitizer's own runtime, and whether it calls the hook."""
+    """Return whether a file needs the sanitizer's own runtime, and whether it calls HOOK."""
     with path.open("rb") as file:
         text = file.read()
         if b"libtsan" not in text and HOOK.encode() not in text:

@@ -43,7 +43,7 @@ class StandardInput:
             self._ended = self._read_ahead()
 
     def _read_ahead(self) -> bool:
-        """Copy what comes at once. Return whether that is all."""
+        """Copy the input that comes at once. Return whether the input has ended."""
         size = 0
         with self._copy.open("wb") as copy:
             while size < _AHEAD and select.select([self._source], [], [], _IDLE)[0]:
@@ -64,7 +64,7 @@ class StandardInput:
         return reads
 
     def _pass_on(self, to: int) -> None:
-        """Give the first run what was copied and what comes, and copy that as well."""
+        """Give the first run the copied input and what follows; copy what follows, too."""
         try:
             with self._copy.open("rb+") as copy, open(to, "wb", buffering=0) as out:
                 while part := copy.read(_CHUNK):

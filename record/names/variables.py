@@ -417,7 +417,7 @@ class DebugInfo:
             return None
         # In DWARF 5 clang numbers addresses. The number is an unsigned LEB128.
         length = next((n + 1 for n, byte in enumerate(rest) if byte < 0x80), len(rest))
-        # An expression that reads fewer bytes computes the variable from them, so it lies there.
+        # With DW_OP_deref_size fewer bytes lie there, from which the variable is computed.
         if rest[length : length + 1] not in ([], [_DW_OP_DEREF_SIZE]):
             return None
         index = sum((byte & 0x7F) << 7 * n for n, byte in enumerate(rest[:length]))

@@ -186,7 +186,7 @@ def _array(piece: _Piece) -> tuple[str, int, str] | None:
 def _joined_by(
     pieces: Sequence[_Piece], key: Callable[[_Piece], object], aligned: Aligned
 ) -> list[_Piece]:
-    """Return the pieces, neighbours joined, and those with a key in ``aligned`` aligned so."""
+    """Return the pieces. Those with a key become ``aligned``, neighbours with one key joined."""
     joined: list[_Piece] = []
     keys: list[object] = []
     for piece in pieces:
@@ -296,7 +296,7 @@ def _named_only(pieces: Sequence[_Piece]) -> list[_Piece]:
 def _moved(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Return the pieces to move: all but the first, or all but those that cannot move.
 
-    If an edit aligns elements or allocated objects, these leave the line of what is neither.
+    If an edit aligns elements or allocated objects, they leave the line to data of neither kind.
     """
     stays = [p for p in pieces if p.aligned not in ("element", "object")]
     if not any(piece.aligned == "object" for piece in pieces):
@@ -324,8 +324,8 @@ def _laid_out(
 
     Who aligns a member aligns its object, too, and all elements of an array around it. The members
     that follow move along, up to the next aligned one. So a member that had another line also needs
-    an alignment, unless ``behind`` is None. ``behind``: also one that is not in ``used``, because
-    at most one thread was seen to use it.
+    an alignment, unless ``behind`` is None. If ``behind`` is true, so does a member that is not in
+    ``used``, because at most one thread was seen to use it.
     """
     aligned, ranges = [*away], set()
     for thing in {piece.thing.address: piece.thing for piece in away}.values():

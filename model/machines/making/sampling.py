@@ -55,7 +55,7 @@ def _inside(unit: Ids, parent: Ids, rng: np.random.Generator) -> Iterator[Pair]:
     """Yield pairs of CPUs in two units of one parent, over all distances between units' ranks."""
     groups = np.unique(parent).tolist()
     parents = [group for group in groups if np.unique(unit[parent == group]).size > 1]
-    # Parents of few units: enough pairs need many parents.
+    # If parents have few units, enough pairs need many parents.
     tiny = np.unique(unit).size <= 4 * len(groups)
     chosen = spread(parents, PAIRS_PER_CLASS if tiny else PARENTS)
     for group in chosen:

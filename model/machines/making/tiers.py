@@ -53,7 +53,7 @@ class Tier:
 def _ranks(topology: Topology, unit: Unit) -> tuple[Ids, int] | None:
     """Return the number of each CPU's unit within its parent, and how many units a parent has.
 
-    Groups of such numbers are those of model/machines/flat.py. None if parents differ in units.
+    model/machines/flat.py groups by such numbers. None if parents' numbers of units differ.
     """
     own = topology.ids(unit.level)
     parent = np.zeros_like(own) if unit.parent is None else topology.ids(unit.parent)

@@ -138,7 +138,7 @@ def _with(plan: RunPlan, param: Param, value: float) -> RunPlan:
 def _thin(experiment: Experiment) -> Callable[[Any], Any]:
     """Return a function that reduces a simulator's JSON.
 
-    Of its lines it keeps the published ones.
+    Of the JSON's lines the function keeps the published ones.
     """
     wanted = {
         (line.object, line.line - 1) for known in experiment.published for line in known.lines
