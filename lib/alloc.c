@@ -99,7 +99,7 @@ static void mark_lines(struct chunk *chunk, u32 first, u32 count)
 }
 
 /*
- * Return the first line of the first gap of @count lines; 0, a line of the header: there is none.
+ * Return the first line of the first gap of @count lines, or 0, a line of the header, if none.
  */
 static u32 find_gap(const struct chunk *chunk, u32 count)
 {

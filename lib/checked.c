@@ -24,7 +24,7 @@ struct where {
 	char text[300];
 };
 
-/* Line 0: @file is the address of the call, in no known file (checked_so.c). */
+/* If @line is 0, @file is the address of the call, whose file is unknown (checked_so.c). */
 static const char *where(struct where *w, const char *file, int line)
 {
 	Dl_info at;

@@ -261,7 +261,7 @@ static void leave_queue_cancelled(void *arg)
 		slot_put_wake(me->set, me->w, (u32)got, me->cpu);
 }
 
-/* Enter the queue at its end. Return: whether it was empty, so that nobody else will ask for it. */
+/* Enter the queue at its end. Return: whether it was empty, so that the caller must ask. */
 static bool enter_queue(struct waiting *me)
 {
 	struct shard_wait_turn **end = &me->w->queue;
@@ -277,7 +277,7 @@ static bool enter_queue(struct waiting *me)
 	return first;
 }
 
-/* Wait in the queue. Return: what it got, or -1. */
+/* Wait in the queue. Return: the slot that the caller got, or -1. */
 static s64 wait_in_turn(struct waiting *me, const struct timespec *until)
 {
 	struct shard_wait *w = me->w;
@@ -365,7 +365,7 @@ static bool event(const struct polling *p)
 	return read(p->poll.fd, &events, sizeof(events)) > 0;
 }
 
-/* A place that has just entered the queue, or has been told to look again, asks. */
+/* Ask, after entering the queue or being told to look again. Return: the slot, or -1. */
 static s64 ask_and_leave(struct polling *p)
 {
 	struct waiting *me = &p->me;

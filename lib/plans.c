@@ -317,7 +317,7 @@ int shard_plan_here(const struct shard_plan **plan, struct shard_err *err)
 	return shard_plan_here_cap(0, plan, err);
 }
 
-/* Return a copy of a topology with only the CPUs of a mask, or with all if the mask has none. */
+/* Return a copy of a topology with only the CPUs of a mask, or all if the mask has none of them. */
 static struct shard_topo *only(const struct shard_topo *topo, const unsigned long *mask)
 {
 	struct shard_topo *some;

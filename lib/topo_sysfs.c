@@ -122,7 +122,7 @@ static bool has_dir(struct reader *r, u32 cpu, const char *dir)
 	return !faccessat(r->fd, path, F_OK, 0);
 }
 
-/* Parse the contents of the last file as a number from @min to @max. */
+/* Parse the contents of the file read last as a number from @min to @max. */
 static int parse_int(struct reader *r, s32 min, s32 max, s32 *value)
 {
 	char *end;
@@ -245,7 +245,7 @@ static int read_possible(struct reader *r)
 }
 
 /*
- * Adds a CPU's list of one kind, which the last file contained, without CPUs that are not present.
+ * Adds a CPU's list of one kind, from the file read last, without CPUs that are not present.
  */
 static int add_group(struct reader *r, enum group_kind kind, u32 cpu, struct cpulist *list)
 {

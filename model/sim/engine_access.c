@@ -108,9 +108,9 @@ static inline uint64_t word_of(const volatile void *addr)
 enum { LOADS_IN_FLIGHT = 64 };
 
 /*
- * The time of a load of the word that the CPU stored last. If it is 0, the core loads while it
- * stores. That holds for loads in flight, but not for a core that polls the word: that core would
- * spin without time passing, so nobody could store another value.
+ * The time of a load of the word that the CPU stored last. In a model where it is 0, the core loads
+ * while it stores. That holds for loads in flight, but not for a core that polls the word: that
+ * core would spin without time passing, so nobody could store another value.
  */
 static uint64_t forward_cost(struct cpu *c)
 {

@@ -80,9 +80,9 @@ static long get_affinity(pid_t thread, size_t size, void *set)
 }
 
 /*
- * The kernel would use the name of the host thread that executes all threads. So that thread takes
- * the name for a moment, and the kernel checks @name. The comm file of the calling thread then
- * keeps the name.
+ * For prctl() the kernel uses the name of the host thread, which executes all threads. So that
+ * thread takes the name for a moment, and the kernel checks @name. The comm file of the calling
+ * thread then keeps the name.
  */
 static bool names(long what, char *name, long *result)
 {
