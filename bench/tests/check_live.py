@@ -77,9 +77,9 @@ class Live(unittest.TestCase):
                 assert 0 < point["low"] <= point["ns_per_op"] <= point["high"], point
 
     def test_hold_time_is_inside(self) -> None:
-        """Operations that hold a lock spin meanwhile, which the tool checks; others are left out.
+        """Operations that hold a lock spin meanwhile, which the tool checks; --hold omits others.
 
-        The host decides how long a spin takes, but a hundred times the time has more spins.
+        The host decides how long a spin takes, but a hundred times the hold time has more spins.
         """
         hold = ("primitives", "--cpus", str(self.cpus[0]), *QUICK, "--hold")
         data = self.result(*hold, "2000")
@@ -93,7 +93,7 @@ class Live(unittest.TestCase):
     def test_objects_in_turn_and_work_between(self) -> None:
         """The tool checks the result of each object; work between operations takes its time.
 
-        It takes less than half only on a CPU that doubles its clock after the tool counted spins.
+        Work takes less than half only on a CPU that doubles its clock after the tool counted spins.
         """
         single = ("primitives", "--cpus", str(self.cpus[0]), "--op", "atomic-inc", *QUICK)
         (variant,) = self.result(*single, "--lines", "5", "--work", "100000")["variants"]

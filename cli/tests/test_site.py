@@ -124,7 +124,7 @@ def test_tables_name_what_there_is(table: results.Spec) -> None:
 def test_a_table_is_what_the_simulator_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Make the table that takes a second. Compilers differ by a few accesses, so by 0.1%."""
+    """Make the table `yield`, in a second. Compilers differ by a few accesses, so by 0.1%."""
     monkeypatch.setattr(results, "KEPT", tmp_path)
     table = next(table for table in TABLES if table["name"] == "yield")
     match = results.place("yield").search((ROOT / "docs/results.md").read_text(encoding="utf-8"))

@@ -42,13 +42,13 @@ POD = f"/kubepods.slice/kubepods-pod{{0}}.slice/cri-containerd-{{0}}{ID}.scope"
 
 
 def host(cgroups: dict[str, dict[str, str]], tasks: list[Task], **changes: Any) -> Machine:
-    """64 CPUs, 16 of which share a cache, and 32 a node."""
+    """64 CPUs: 16 share a cache, and 32 a node."""
     shape = {"cpus": 64, "llc_cpus": 16, "node_cpus": 32, **changes}
     return Machine(tasks=tasks, cgroups=cgroups, **shape)
 
 
 def seven(place: str, inside: str = "", busy: int = 8, *, has: bool = True, **more: Any) -> Machine:
-    """Seven cgroups with lists of 8 CPUs, if it ``has`` lists, and threads on ``busy`` of them."""
+    """Seven cgroups, with lists of 8 CPUs if ``has``, and threads on ``busy`` CPUs of each."""
     lists = {place.format(n): f"{8 * n}-{8 * n + 7}" for n in range(1, 8)}
     tasks = [
         task for n, name in enumerate(lists, 1)
@@ -173,7 +173,7 @@ def test_a_plan_for_each_kind_of_host(capsys: Capture, tmp_path: Path, name: str
 def test_a_cost_that_no_partition_lowers(
     capsys: Capture, tmp_path: Path, option: str | None
 ) -> None:
-    """Six pods in one cache: both ways to judge say that nothing helps."""
+    """Six pods in one cache: the stored table and --predict say that nothing helps."""
     xeon = "vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Platinum 8358 CPU\n"
     machine = openshift(
         56, "0-55", 40_000, cpus=112, llc_cpus=56, node_cpus=56,

@@ -105,7 +105,7 @@ def interrupts(rates: dict[int, int]) -> list[Task]:
 
 
 def test_kernel_threads_on_few_cpus() -> None:
-    """Pinned kernel threads count as the CPUs on which they wake up, at most all of them."""
+    """Pinned kernel threads count as the CPUs on which they wake up, at most all CPUs."""
     rates = {
         "one": {0: 20_000},
         "three": {0: 20_000, 1: 20_000, 2: 20_000},

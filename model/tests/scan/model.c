@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Compares every kind of scan with sums over an array of all CPUs, or of the CPUs of the nodes that
- * the scan must read. A mask of visited CPUs contains the CPUs with a share and maybe others. A
- * scan of the mask prefers the same cache as a scan of all CPUs. Three processes share the CPUs, so
- * shares are parts of a whole.
+ * Compares every kind of cache-aware scheduling's scan with sums over an array of all CPUs, or of
+ * the CPUs of the nodes that the scan must read. A mask of visited CPUs contains the CPUs with a
+ * share and maybe others. A scan of the mask prefers the same cache as a scan of all CPUs. Three
+ * processes share the CPUs, so shares are parts of a whole.
  */
 #include "scan.h"
 #include "shapes.h"

@@ -330,7 +330,7 @@ def test_a_cold_line_of_objects_of_one_place_is_not_in_the_sentence() -> None:
 
 
 def words_of(name: str, address: int, size: int) -> Thing:
-    """A structure of words, of which an edit aligns one, and thereby the structure."""
+    """A structure of words. An edit aligns one word, and thereby the structure."""
     return Thing(
         name, "variable", address, size, f"struct {name}", lambda at: f".{'abcd'[at // 8]}",
         edit=lambda at, _: Edit(f"`{'abcd'[at // 8]}`", ((0, ()), (at // 8 * 8, ()))),
