@@ -145,7 +145,7 @@ SET(hwloc, struct hwloc_bitmap_s, hwloc_bitmap_alloc(), hwloc_bitmap_free(b),
 	 next = hwloc_bitmap_next(b, next)))
 /* clang-format on */
 
-/* The times of the others are divided by the first one's. */
+/* The times of all other sets are divided by the first set's. */
 static const struct set sets[NR_SETS] = {
 	{ "library", MEMBERS(sbm) },
 	{ "library, summary", MEMBERS(summary) },

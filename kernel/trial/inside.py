@@ -233,7 +233,7 @@ def _go_on(system: System) -> None:
         return
     refused = "switched off in the menu" if system.parameters.get("kexec") == "off" else _refusal()
     if not refused:
-        # Every kernel that is measured was started in the same way.
+        # Measure no kernel that the boot menu started: all must be started by kexec.
         if system.parameters.get("stick") is None:
             _switch(system, system.order[missing[0]])
         while missing and system.order[missing[0]] == system.kernel:

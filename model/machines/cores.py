@@ -54,7 +54,7 @@ def core_of(machine: str) -> str | None:
 
 
 def _source(core: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sources of a core's costs, in the words for all its machines but the first."""
+    """Return the sources of a core's costs; a calibrated one names the core's first machine."""
     return {
         key: f"as on {core['machines'][0]}: {text}" if text.startswith("calibrated") else text
         for key, text in core["source"].items()

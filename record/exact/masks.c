@@ -184,7 +184,7 @@ static bool next(siginfo_t *info)
 }
 
 /*
- * Give each noted signal its thread. @interrupt: ends the thread's wait, unless it is @self.
+ * Give each noted signal its thread. @interrupt: ends the wait of a thread that is not @self.
  * Return: whether a thread got a signal that it can take.
  */
 static bool arrived(void (*interrupt)(struct thread *t), const struct thread *self)

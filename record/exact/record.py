@@ -69,8 +69,8 @@ def _reported(
 ) -> Report:
     """Return the report. If further runs end differently from the first, leave out their results.
 
-    Runs for advice may disturb each other. But if a requested run ends differently, or one had to
-    be stopped, the program counts as failed, and ``stopped`` in the report says why.
+    Runs for advice may disturb each other. But if a requested run ends differently, or a run had
+    to be stopped, the program counts as failed, and ``stopped`` in the report says why.
     """
     try:
         return _report(request, recorded, runs, machines)

@@ -23,7 +23,7 @@
 #include "user.h"
 #include "ways.h"
 
-/* stdio would allocate. The program's own malloc(), if it has one, may hold its lock. */
+/* Not stdio, which allocates: the program's own malloc(), if any, may be locked. */
 static struct {
 	const char *path;
 	char temp[4096];

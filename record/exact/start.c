@@ -83,7 +83,7 @@ static void at_exit(void)
 
 /*
  * The recording ends here and not in a function of atexit(), because the program's own destructors
- * may still wait for threads. They run before those of the libraries that the program needs.
+ * may still wait for threads. Its destructors run before those of libraries that it needs.
  */
 __attribute__((destructor)) static void at_end(void)
 {

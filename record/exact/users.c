@@ -15,7 +15,7 @@
 #include "real.h"
 
 /*
- * The address of errno depends on the thread. Inlined, this would use the old thread's.
+ * The address of errno depends on the thread. Inlined, this function would use the old thread's.
  */
 static __attribute__((noinline)) int error_now(void)
 {

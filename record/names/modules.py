@@ -200,7 +200,7 @@ def _load(path: Path, low: int, offset: int) -> Module | None:
             )  # fmt: skip
             for segment in elf.iter_segments("PT_TLS"):
                 module.part, align = segment["p_memsz"], max(segment["p_align"], 1)
-                # The linker computes it in this way: the part ends at the thread pointer.
+                # The linker computes the distance in this way: the part ends at the thread pointer.
                 module.distance = -(-module.part // align * -align)
             if elf.has_dwarf_info(strict=True):
                 module.debug = path

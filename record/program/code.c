@@ -55,7 +55,7 @@ static inline void count(struct user_thread *t, uint64_t packed)
 		look_around(t);
 }
 
-/* The thread has no CPU, or is hidden. */
+/* A block begins while its thread has no CPU, or is hidden. */
 static __attribute__((noinline)) void begin(struct user_thread *t, uint64_t packed)
 {
 	if (user.dead)

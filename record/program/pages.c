@@ -159,7 +159,7 @@ static uint64_t look_up(uint64_t address, bool make)
 	return at;
 }
 
-/* Whether an address is its own number. */
+/* Whether the numbers of addresses are the addresses themselves. */
 static bool is_plain(void)
 {
 	return !follows && !pages_tenants();

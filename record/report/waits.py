@@ -31,7 +31,7 @@ def at_lines(run: raw.Run) -> float:
 
 
 def _field(thing: Thing, address: int) -> str:
-    """Return the member at an address; a library's object, such as a lock, counts as one."""
+    """Return the member at an address; a library's object, such as a lock, counts as one member."""
     whole = thing.whole(address - thing.address)
     if whole is None:
         return field_of(thing, address, None) or thing.name
