@@ -42,7 +42,7 @@ def thread_counts(result: Curve) -> list[int]:
 
 
 def scaling_table(result: Curve) -> Sheet:
-    """Return a row per operation: ns at each number of threads, and the growth to the last.
+    """Return a row per operation: ns at each number of threads, and the growth to the last one.
 
     If an operation's figures were published, two more rows contain them and the errors. A narrow
     terminal omits some numbers of threads.
