@@ -95,7 +95,7 @@ class Shape:
         if self.memory_nodes:
             yield f"{self.memory_nodes} more node{'s' * (self.memory_nodes > 1)} without CPUs"
         if self.bare_nodes:
-            yield f"{self.bare_nodes} of the nodes without memory"
+            yield f"no memory in {self.bare_nodes} of the nodes"
 
 
 # The machines of the tests: two sockets; two sockets with eight caches in total; a single CPU.

@@ -191,7 +191,7 @@ def _missing(facts: Facts) -> tuple[frozenset[int], str]:
     if cpusets.bare and facts.version >= _EFFECTIVE:
         off = any(word.startswith("cgroup_disable=") for word in facts.cmdline)
         if not off and facts.config.get("CPUSETS") != "n":
-            return facts.online, "the cgroup tree contains no cpuset file, but a kernel writes some"
+            return facts.online, "the cgroup tree lacks the cpuset files that a kernel makes"
     if cpusets.version != 2 or cpusets.part:
         return frozenset(), ""
     top = cpusets.sets.get("/")

@@ -412,12 +412,13 @@ def _boot(plan: Plan, facts: Facts) -> list[str]:
     kept = facts.boot_isolated - taken
     words = [word for word in facts.cmdline if word.startswith("isolcpus=")]
     flags = any("managed_irq" in word for word in words)
-    gone = "take domain out of its flags" if flags else "remove it"
-    instead = f"leave {label(kept)} in its list" if kept else gone
+    gone = "take domain out of the flags of" if flags else "remove"
+    change = f"leave only {label(kept)} in the list of" if kept else gone
     return [
-        f"First: the kernel gives no CPU of isolcpus a root domain. Change {shlex.join(words)}: "
-        f"{instead}, boot, and collect again: cgroups have other names after a boot. Until the "
-        "partitions are made, other tasks may run on these CPUs. To undo this, put isolcpus= back."
+        "First change a boot option, because the kernel gives no CPU of isolcpus a root domain: "
+        f"{change} {shlex.join(words)}. Then boot and collect again, because cgroups have other "
+        "names after a boot. Until the partitions are made, other tasks may run on these CPUs. To "
+        "undo this, put isolcpus= back."
     ]
 
 

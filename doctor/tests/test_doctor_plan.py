@@ -134,7 +134,10 @@ def test_an_emulator_gets_a_free_cpu_of_its_guests_node(capsys: Capture, tmp_pat
     two = tasks_of(places[:2], 8)
     polled = Machine(node_cpus=16, isolated="4-15", cmdline="isolcpus=4-15", tasks=two)
     page, _ = planned(capsys, tmp_path / "polled", polled)
-    assert ("emulatorpin vm0 3 " in page, "leave 4-7 in its list" in page) == (True, True)
+    assert ("emulatorpin vm0 3 " in page, "leave only 4-7 in the list of isolcpus=" in page) == (
+        True,
+        True,
+    )
     pmd = {**FILES, "cpuset.cpus": "3", "cpuset.cpus.partition": "isolated"}
     busy = {ROOT: {"cpuset.cpus.effective": "0-2,4-15"}, f"{ROOT}/pmd.slice": pmd}
     page, _ = planned(capsys, tmp_path / "pmd", replace(polled, cgroups=busy))
@@ -174,7 +177,7 @@ def test_isolated_partitions_become_root(capsys: Capture, tmp_path: Path) -> Non
     assert ("'echo isolated' undoes" in page, "p()" in page) == (True, False)
     isolated = replace(services(3), isolated="8-15", cmdline=boot)
     page, _ = planned(capsys, tmp_path / "boot", isolated)
-    assert f"Change {boot}: take domain out of its flags, boot, and " in page
+    assert f"take domain out of the flags of {boot}. Then boot and " in page
 
 
 def test_hostile_names_are_in_no_command(capsys: Capture, tmp_path: Path) -> None:

@@ -384,7 +384,7 @@ def test_half_a_cgroup_tree(capsys: Capture, tmp_path: Path) -> None:
     for name, cgroups, reason in (
         ("half", half, "CPUs 8-15 are in a partition that was not collected"),
         ("rootless", {f"{ROOT}/app0": tree[f"{ROOT}/app0"]}, "the cgroup tree lacks its root"),
-        ("bare", {}, "the cgroup tree contains no cpuset file, but a kernel writes some"),
+        ("bare", {}, "the cgroup tree lacks the cpuset files that a kernel makes"),
     ):
         outcome = judged(capsys, tar(tmp_path / name, replace(whole, cgroups=cgroups)))
         assert (outcome.status, outcome.json["findings"]) == (3, [])

@@ -132,10 +132,10 @@ def score(wholes: Sequence[Whole], recorder: str) -> WholeScore:
 
 
 def left_out(wholes: Sequence[Whole], recorder: str) -> tuple[int, int]:
-    """Return how many pairs lie within the error of other machines' pairs, and how many there are.
+    """Return how many pairs lie in their intervals, and how many pairs have an interval.
 
-    A machine file stands for a machine. The interval of a pair is its predicted effect, divided and
-    multiplied by the error within which 90% of the pairs of the other files lie.
+    A pair's interval is its predicted effect, divided and multiplied by the error within which 90%
+    of the pairs on other machine files lie.
     """
     mine = _mine(wholes, recorder)
     within = [

@@ -193,7 +193,7 @@ void forks_ended(int64_t result);
 /* ---- user.c ---- */
 
 /**
- * user_find_path - find the program's path in this process's arguments, after the plugin's
+ * user_find_path - find the program's path, this process's argument behind those of the plugin
  *
  * The emulator has a function for that, but from 10.0 on its builds for programs lack it.
  */

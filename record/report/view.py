@@ -220,7 +220,7 @@ def _nothing_gained(report: Recorded) -> str:
     if _only_unknown(lines):
         return (
             f"no advice: false sharing was found at {lines[0].object}, but the recorder does not "
-            "know the object there, so it cannot try a line for each part"
+            "know the object there, so it cannot try a cache line for each part of it"
         )
     if lines:
         return (

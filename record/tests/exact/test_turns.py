@@ -46,7 +46,7 @@ def test_a_loop_of_other_code_lets_others_run(
 @pytest.mark.slow(reason="a loop that counts looks like work: ten seconds of CPU time")
 @pytest.mark.parametrize(("kind", "output"), [("counted", "1"), ("memory", "1 1")])
 def test_a_loop_that_counts_is_not_endless(turns: Path, kind: str, output: str) -> None:
-    """One loop counts in a register until a store ends it, one on the stack for 8 CPU seconds."""
+    """One loop counts in a register until a store ends it; one counts on the stack for 8 CPU s."""
     done = record(turns, kind)
     assert (done.returncode, done.stderr.splitlines()[0]) == (0, output)
 
