@@ -15,9 +15,9 @@
  * CPUs never hold each other in a circle, because an access or a resumption that would close a
  * circle is not held. A circle would stop its CPUs as long as another CPU runs, and that may be for
  * ever, if its thread waits for them in a loop. Circles are rare: CPU A resumes, and is held until
- * ever, if its thread waits for them in a loop. Circles are rare: CPU A resumes, and is held
- * until CPU B has ended a block that it has begun. If B reads in the rest of the block what A has
+ * CPU B has ended a block that it has begun. If B reads in the rest of the block what A has
  * written, it would have to wait for A.
+ *
  * A CPU that resumes takes over the clock of the CPU furthest behind. If all CPUs were idle, it
  * takes the latest of all clocks plus the idle time in the item, which the source knows. If all
  * items are there from the start, such a CPU is parked until no CPU runs. Then all CPUs have
