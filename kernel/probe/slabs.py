@@ -21,6 +21,7 @@ STRUCTS = {
 }  # fmt: skip
 _VMEMMAP = 0xFFFFEA0000000000  # where the page descriptors begin, without randomised addresses
 _DESCRIPTOR = 64  # bytes
+_MASKS = 0xFFFFFFFF00000000  # above all page descriptors
 _PRESENT, _LARGE, _FRAME = 1, 0x80, 0x000F_FFFF_FFFF_F000
 
 
@@ -68,7 +69,8 @@ class Slabs:
         descriptor = _VMEMMAP + (address - DIRECT_MAP) // 4096 * _DESCRIPTOR
         first = self._number(self._mapped(descriptor) + 8)
         if first & 1:  # this page is not the first one of its slab
-            descriptor = first - 1
+            # CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP: 7.3 stores a mask for the address.
+            descriptor = descriptor & first if first >= _MASKS else first - 1
         cache = self._number(self._mapped(descriptor) + self._cache)
         name = (self._ram.read(self._number(cache + self._name), 32) or b"").split(b"\0")[0]
         step, size = self._number(cache + self._step, 4), self._number(cache + self._size, 4)

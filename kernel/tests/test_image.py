@@ -135,6 +135,9 @@ def _memory(path: Path, folder: Path) -> Path:
     put(middle, DESCRIPTORS | 0x81)
     for page, word in enumerate((caches[0], caches[1], (VMEMMAP + 64 * (SLABS // 4096 + 1)) | 1)):
         put(DESCRIPTORS + 64 * (SLABS // 4096 + page) + 8, word)
+    # The third slab has two pages, too; this kernel stores a mask in the second descriptor.
+    put(DESCRIPTORS + 64 * (SLABS // 4096 + 4) + 8, caches[0])
+    put(DESCRIPTORS + 64 * (SLABS // 4096 + 5) + 8, (1 << 64) - 127)
     # Two nodes, the second one small: objects lie in the first.
     (folder / "node0").write_bytes(area)
     (folder / "node1").write_bytes(bytes(4096))
@@ -182,6 +185,8 @@ def test_what_lies_where(path: Path, tmp_path: Path) -> None:
         assert named(slabs + 32) == ("struct dentry", "struct dentry", "count")
         assert objects.name_of(slabs + 44) is None  # between two objects
         assert named(slabs + 4096 + 40) == ("struct file", "struct file", "count")
+        objects.learn([(0, slabs + 0x5008)])
+        assert named(slabs + 0x5008) == ("struct dentry", "struct dentry", "hash")
         assert named(slabs + 8192 + 4080)[:2] == ("kmalloc-32", "kmalloc-32")
 
 
