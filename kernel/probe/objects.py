@@ -267,7 +267,11 @@ class Objects:
         cache = self.layouts.die("kmem_cache")
         if tables is None or slab is None or cache is None:
             return []
-        slabs, untyped = Slabs(self._ram, tables.address, slab, cache), []
+        try:
+            slabs = Slabs(self._ram, tables.address, slab, cache)
+        except StopIteration:  # in this kernel the structures have other members
+            return []
+        untyped = []
         nameless = sorted(address for address in addresses if self.name_of(address) is None)
         for slot in dict.fromkeys(filter(None, map(slabs.at, nameless))):
             name = f"struct {STRUCTS.get(slot.cache, '')}"
